@@ -1,0 +1,39 @@
+"""Two doors: a fast one for the agents' hook commands, and the Typer application for everything else."""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+HOOK_COMMANDS = ("post-tool-use", "user-prompt-submit", "session-end")
+
+
+def main() -> "NoReturn":
+    """Run the command line in `sys.argv` and end the process."""
+    _standard_library_first()
+    if len(sys.argv) == 2 and sys.argv[1] in HOOK_COMMANDS:
+        import gc
+
+        from repeat_guard_cli.hook import run
+
+        gc.disable()  # one event makes no cycles worth finding; a large one makes many objects
+        # All output is written. Tearing the interpreter down would only free memory, for a fifth of the process's time.
+        os._exit(run(sys.argv[1]))
+    from repeat_guard_cli.cli import main as people_main
+
+    sys.exit(people_main(sys.argv[1:]))
+
+
+def _standard_library_first() -> None:
+    """Look for modules in the script's folder and in PYTHONPATH last, so that no `json.py` there is ours."""
+    suspects = os.environ.get("PYTHONPATH", "").split(os.pathsep) if not sys.flags.ignore_environment else []
+    if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
+        suspects += sys.path[:1]
+    suspects = [path for path in sys.path if path in suspects]
+    sys.path[:] = [path for path in sys.path if path not in suspects] + suspects
+
+
+if __name__ == "__main__":
+    main()

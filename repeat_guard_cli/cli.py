@@ -1,0 +1,146 @@
+"""The Typer application: the commands for people, and the hook commands with help for those who ask."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from repeat_guard_cli import __version__, hook, log, paths, payload
+from repeat_guard_cli.errors import GuardError
+
+INTERRUPTED = 130
+
+UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+"""Typer carries its own Click since 0.2x, so the class is found through one that has stayed."""
+
+app = typer.Typer(
+    name="repeat-guard",
+    help="Tells a coding agent that it is stuck issuing the same tool call.",
+    epilog="Start with `repeat-guard demo`. Settings, registration and all else: see the README.",
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+FOR_AGENTS = "Called by agents (JSON on standard input)"
+FOR_PEOPLE = "For people"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"repeat-guard {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(payload.POST_TOOL_USE, rich_help_panel=FOR_AGENTS)
+def _post_tool_use() -> int:
+    """Count a tool call; print a reminder when a threshold is reached."""
+    return hook.run(payload.POST_TOOL_USE)
+
+
+@app.command(payload.USER_PROMPT_SUBMIT, rich_help_panel=FOR_AGENTS)
+def _user_prompt_submit() -> int:
+    """Clear the agent's chain when a person submits a prompt."""
+    return hook.run(payload.USER_PROMPT_SUBMIT)
+
+
+@app.command(payload.SESSION_END, rich_help_panel=FOR_AGENTS)
+def _session_end() -> int:
+    """Remove the state of a session that ended, and sweep what is stale."""
+    return hook.run(payload.SESSION_END)
+
+
+@app.command("show", rich_help_panel=FOR_PEOPLE)
+def _show(
+    session: Annotated[str | None, typer.Argument(help="One session; the start of its id is enough.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, stable for scripts.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every second until Ctrl-C.")] = False,
+) -> int:
+    """Show the chains as they stand: who repeats what, how often, and when a reminder comes next."""
+    from repeat_guard_cli.people import show
+
+    if json and watch:
+        raise GuardError("--json and --watch don't go together; choose one")
+    return show.watch(session) if watch else show.show(session, as_json=json)
+
+
+@app.command("reset", rich_help_panel=FOR_PEOPLE)
+def _reset(
+    session: Annotated[str | None, typer.Argument(help="One session; the start of its id is enough.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every session.")] = False,
+) -> int:
+    """Forget chains, and say which."""
+    from repeat_guard_cli.people import reset
+
+    if every == (session is not None):
+        raise GuardError("name one SESSION (see `repeat-guard show`), or say --all")
+    return reset.reset(session)
+
+
+@app.command("config", rich_help_panel=FOR_PEOPLE)
+def _config(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
+    """Show the settings in force and where each came from; a wrong file is an error."""
+    from repeat_guard_cli.people import configuration
+
+    return configuration.show(as_json=json)
+
+
+@app.command("demo", rich_help_panel=FOR_PEOPLE)
+def _demo() -> int:
+    """Play a looping session through the real hook commands and show what the model would be told."""
+    from repeat_guard_cli.people import demo
+
+    return demo.demo()
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: without the program's name.
+
+    Returns:
+        The exit code: 0, 1, or 130 after Ctrl-C.
+    """
+    try:
+        status = typer.main.get_command(app).main(arguments, "repeat-guard", standalone_mode=False)
+        sys.stdout.flush()
+        return hook.OK if not status else hook.FAILED
+    except GuardError as error:
+        hook.complain(str(error))
+    except UsageProblem as error:
+        _drain_stdin()
+        describe = getattr(error, "format_message", error.__str__)
+        hook.complain(f"{describe().rstrip('.')}; see `repeat-guard --help`")
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), hook.STDOUT)
+    except Exception as error:  # noqa: BLE001 - the boundary: a person gets one line, the log the rest
+        import traceback
+
+        state_dir = paths.state_dir(os.environ)
+        log.note(state_dir, traceback.format_exc())
+        hook.complain(
+            f"internal error ({type(error).__name__}: {error}); please report it with {paths.log_file(state_dir)}"
+        )
+    return hook.FAILED
+
+
+def _drain_stdin() -> None:
+    """Read what an agent sends to a command line that was registered with a mistake: it must not see a broken pipe."""
+    try:
+        hook.read_stdin(hook.READ_SECONDS[payload.POST_TOOL_USE])
+    except (GuardError, OSError):
+        pass

@@ -1,0 +1,1 @@
+"""The commands for people. Nothing here is loaded by a hook command."""
