@@ -1,5 +1,6 @@
 """The Typer application: the commands for people, and the hook commands with help for those who ask."""
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -113,9 +114,14 @@ def main(arguments: list[str]) -> int:
     Returns:
         The exit code: 0, 1, or 130 after Ctrl-C.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter gets its number, not an error
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = typer.main.get_command(app).main(arguments, "repeat-guard", standalone_mode=False)
         sys.stdout.flush()
+        if status == INTERRUPTED:  # Typer 0.29 makes of Ctrl-C a code of its own, earlier ones raise
+            return INTERRUPTED
         return hook.OK if not status else hook.FAILED
     except GuardError as error:
         hook.complain(str(error))

@@ -78,19 +78,31 @@ def from_environment(environment: "Mapping[str, str]") -> "dict[str, Any]":
     Raises:
         SettingsError: a wrong value; the text names the variable.
     """
-    values: dict[str, Any] = {}
-    for key, variable in VARIABLES.items():
-        text = environment.get(variable)
-        if text is None:
-            continue
-        items: list[Any] = [item.strip() for item in text.split(",")] if text.strip() else []
-        if key == "thresholds":
-            items = [int(item) if item.isascii() and item.isdigit() and len(item) < 10 else item for item in items]
-        problem = _CHECKS[key](items)
-        if problem:
-            raise SettingsError(f"{variable} = {_shown(text)}: {problem}")
-        values[key] = items
-    return values
+    return {
+        key: from_text(key, environment[variable], variable)
+        for key, variable in VARIABLES.items()
+        if variable in environment
+    }
+
+
+def from_text(key: str, text: str, where: str) -> "list[Any]":
+    """Read a setting that is written as a comma list.
+
+    Args:
+        key: one of `VARIABLES`.
+        text: the list; nothing but white space is an empty one.
+        where: the variable or the option that holds it, for the message.
+
+    Raises:
+        SettingsError: a wrong value.
+    """
+    items: list[Any] = [item.strip() for item in text.split(",")] if text.strip() else []
+    if key == "thresholds":
+        items = [int(item) if item.isascii() and item.isdigit() and len(item) < 10 else item for item in items]
+    problem = _CHECKS[key](items)
+    if problem:
+        raise SettingsError(f"{where} = {_shown(text)}: {problem}")
+    return items
 
 
 def _wrong_thresholds(value: "Any") -> str:

@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repeat_guard_cli import config, hook, paths, settings
+from repeat_guard_cli import config, hook, paths, settings, wire
+from repeat_guard_cli.people.text import clean, to_json
 
 
 def show(*, as_json: bool) -> int:
@@ -36,14 +36,14 @@ def show(*, as_json: bool) -> int:
             "project_file": {"path": project.path, "exists": project.values is not None},
             "state_dir": state_dir,
         }
-        print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        print(to_json(document))
         return hook.OK
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("setting", "value", "source"):
         table.add_column(name, overflow="fold")
     for key, row in rows.items():
-        table.add_row(key, Text(orjson.dumps(row["value"]).decode()), Text(row["source"]))
+        table.add_row(key, Text(clean(wire.dumps_sorted(row["value"]))), Text(clean(row["source"])))
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
     console.print()

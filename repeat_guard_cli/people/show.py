@@ -2,10 +2,8 @@
 
 import os
 import time
-from datetime import datetime, timezone
 from typing import Any
 
-import orjson
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -13,6 +11,7 @@ from rich.text import Text
 
 from repeat_guard_cli import config, hook, model, paths
 from repeat_guard_cli.people.sessions import choose, read_all
+from repeat_guard_cli.people.text import clean, moment, to_json
 from repeat_guard_cli.settings import Settings
 
 
@@ -21,7 +20,7 @@ def show(start: str | None, *, as_json: bool) -> int:
     state_dir = paths.state_dir(os.environ)
     sessions, settings = _read(start, state_dir)
     if as_json:
-        print(orjson.dumps(document(sessions, settings), option=orjson.OPT_INDENT_2).decode())
+        print(to_json(document(sessions, settings)))
         return hook.OK
     Console(highlight=False).print(_picture(sessions, settings, start is not None, state_dir))
     return hook.OK
@@ -46,16 +45,16 @@ def document(sessions: list[model.Session], settings: Settings) -> dict[str, Any
     return {
         "sessions": [
             {
-                "session_id": _clean(session.session_id),
-                "updated_at": _moment(session.updated_at),
+                "session_id": session.session_id,
+                "updated_at": moment(session.updated_at),
                 "chains": [
                     {
-                        "agent_id": _clean(agent_id) or None,
-                        "tool_name": _clean(chain.tool_name),
+                        "agent_id": agent_id or None,
+                        "tool_name": chain.tool_name,
                         "count": chain.count,
                         "next_threshold": next_threshold(chain.count, settings),
-                        "arguments_preview": None if chain.preview is None else _clean(chain.preview),
-                        "updated_at": _moment(chain.updated_at),
+                        "arguments_preview": chain.preview,
+                        "updated_at": moment(chain.updated_at),
                     }
                     for agent_id, chain in _chains(session)
                 ],
@@ -100,44 +99,37 @@ def _table(sessions: list[model.Session], settings: Settings) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("arguments", overflow="ellipsis", no_wrap=True)
     for session in sessions:
-        session_id = Text(_clean(session.session_id))
+        session_id = Text(clean(session.session_id))
         if not _chains(session):
             table.add_row(session_id, "", "", "", "", _ago(session.updated_at), Text("no chain", "dim"))
         for agent_id, chain in _chains(session):
             table.add_row(
                 session_id,
-                Text(_clean(agent_id) or "main"),
-                Text(_clean(chain.tool_name)),
+                Text(clean(agent_id) or "main"),
+                Text(clean(chain.tool_name)),
                 Text(str(chain.count), "bold red" if chain.count >= settings.thresholds[0] else ""),
                 str(next_threshold(chain.count, settings) or "-"),
                 _ago(chain.updated_at),
-                Text(_clean(chain.preview or "")),
+                Text(clean(chain.preview or "")),
             )
     return table
 
 
 def _details(session: model.Session, settings: Settings) -> RenderableType:
-    lines = [Text(f"session    {_clean(session.session_id)}"), Text(f"last event {_moment(session.updated_at)}")]
+    lines = [Text(f"session    {clean(session.session_id)}"), Text(f"last event {moment(session.updated_at)}")]
     for agent_id, chain in _chains(session):
         lines += [
             Text(),
-            Text(f"agent      {_clean(agent_id) or 'main'}"),
-            Text(f"tool       {_clean(chain.tool_name)}"),
+            Text(f"agent      {clean(agent_id) or 'main'}"),
+            Text(f"tool       {clean(chain.tool_name)}"),
             Text(f"count      {chain.count}"),
             Text(f"next       {next_threshold(chain.count, settings) or '- (past the last threshold)'}"),
-            Text(f"last call  {_moment(chain.updated_at)} ({_ago(chain.updated_at)} ago)"),
-            Text(f"arguments  {'(not kept)' if chain.preview is None else _clean(chain.preview)}"),
+            Text(f"last call  {moment(chain.updated_at)} ({_ago(chain.updated_at)} ago)"),
+            Text(f"arguments  {'(not kept)' if chain.preview is None else clean(chain.preview)}"),
         ]
     if not _chains(session):
         lines.append(Text("no chain: nothing was called since the last reset"))
     return Group(*lines)
-
-
-def _moment(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _ago(seconds: float) -> str:
@@ -146,9 +138,3 @@ def _ago(seconds: float) -> str:
         if passed >= size:
             return f"{passed / size:.0f}{unit}"
     return f"{passed:.0f}s"
-
-
-def _clean(text: str) -> str:
-    """Make text from outside printable: lone surrogates escaped, control characters too."""
-    text = text.encode(errors="backslashreplace").decode()
-    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)
