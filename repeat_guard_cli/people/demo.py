@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from repeat_guard_cli import hook, paths, payload, wire
@@ -29,18 +30,25 @@ def demo() -> int:
             event = orjson.loads(line)
             if event["hook_event_name"] in payload.EVENTS[payload.USER_PROMPT_SUBMIT]:
                 _hook(payload.USER_PROMPT_SUBMIT, line, environment)
-                console.print(Text(f"     prompt  {event['prompt']}", "cyan"))
+                console.print(_row("", "prompt", " ".join(event["prompt"].split()), "cyan"))
                 continue
             number += 1
             reply = _hook(payload.POST_TOOL_USE, line, environment)
-            console.print(Text(f"{number:3}. {_count(environment):>3} x  {_described(event)}"))
+            console.print(_row(f"{number}.", f"{_count(environment)} x", _described(event)))
             if reply:
                 reminders += 1
-                console.print(Text("\n".join(f"            | {text}" for text in _told(reply)), "bold yellow"))
-    console.print(
-        Text(f"\n{number} tool calls, {reminders} reminders. The lines with | are what the model was told.", "dim")
-    )
+                console.print(_row("", "told", _told(reply), "bold yellow"))
+    console.print(Text(f'\n{number} tool calls, {reminders} reminders. "told" is what the model was told.', "dim"))
     return hook.OK
+
+
+def _row(number: str, label: str, text: str, style: str = "") -> Table:
+    row = Table.grid(padding=(0, 2, 0, 0))
+    row.add_column(width=3, justify="right")
+    row.add_column(width=6, justify="right")
+    row.add_column(overflow="fold")
+    row.add_row(number, Text(label, style), Text(text, style))
+    return row
 
 
 def _session_file() -> Path:
@@ -92,6 +100,6 @@ def _described(event: dict[str, Any]) -> str:
     return f"{call['tool_name']} {wire.dumps_sorted(call['tool_input'])}{f'  ({result})' if result else ''}"
 
 
-def _told(reply: bytes) -> list[str]:
+def _told(reply: bytes) -> str:
     text: str = orjson.loads(reply)["hookSpecificOutput"]["additionalContext"]
-    return text.splitlines()
+    return text
