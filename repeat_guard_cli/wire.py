@@ -107,6 +107,10 @@ def loads(data: bytes) -> "Any":
                 raise
             sys.set_int_max_str_digits(0)
             value, end = _scan_long(text, start)
+        except SystemError:
+            import json  # noqa: F401 - CPython 3.10 looks there for its error, and fails if nobody has imported it
+
+            value, end = _scan(text, start)
     except RecursionError:
         raise GuardError("the input is nested too deeply") from None
     except StopIteration as stop:

@@ -1,8 +1,14 @@
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support import Guard
+# pytest puts the checkout first, again and again; what is tested is the installed package, so it is imported before.
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.sort(key=lambda path: Path(path or ".").resolve() == ROOT)
+
+import repeat_guard_cli  # noqa: E402, F401
+from tests.support import Guard  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

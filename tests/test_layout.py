@@ -1,11 +1,14 @@
 """Which module may know which: the pure core knows no I/O, and a hook loads nothing that is for people."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import repeat_guard_cli
+from tests.support import COMMAND
 
 PACKAGE = Path(repeat_guard_cli.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -50,3 +53,10 @@ def test_a_hook_loads_nothing_for_people(name: str) -> None:
 def test_every_module_says_what_it_is() -> None:
     for path in MODULES:
         assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def test_what_is_installed_is_what_is_tested() -> None:
+    python = Path(COMMAND).parent / Path(sys.executable).name
+    code = "import repeat_guard_cli; print(repeat_guard_cli.__file__)"
+    done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()) == Path(repeat_guard_cli.__file__)
