@@ -39,13 +39,15 @@ def user_config_file(environment: "Mapping[str, str]") -> str:
 
 
 def _easy_dir(environment: "Mapping[str, str]", variable: str, default: str) -> str | None:
-    """Return platformdirs' answer on Linux where the variables are plain absolute paths, else `None`."""
-    if sys.platform != "linux" or "ANDROID_DATA" in environment or hasattr(sys, "getandroidapilevel"):
+    """Return platformdirs' answer on Linux and macOS where the variables are plain absolute paths, else `None`."""
+    base, home = environment.get(variable, ""), environment.get("HOME", "")
+    if sys.platform == "darwin":
+        # Whether XDG variables count there depends on the version of platformdirs.
+        base = f"{home}/Library/Application Support" if not base and _is_plain(home) else ""
+    elif sys.platform != "linux" or "ANDROID_DATA" in environment or hasattr(sys, "getandroidapilevel"):
         return None
-    base = environment.get(variable, "")
-    if not base:
-        home = environment.get("HOME", "")
-        base = f"{home}/{default}" if _is_plain(home) else ""
+    elif not base and _is_plain(home):
+        base = f"{home}/{default}"
     return f"{base}/{APP}" if _is_plain(base) else None
 
 

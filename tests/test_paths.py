@@ -2,9 +2,13 @@
 
 import itertools
 import os
+import sys
 
 import platformdirs
 import pytest
+from platformdirs.api import PlatformDirsABC
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
 
 from repeat_guard_cli import paths
 
@@ -32,15 +36,25 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("xdg", "home"), list(itertools.product(VALUES, VALUES)))
-def test_both_answers_are_the_same(xdg: str | None, home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=list(itertools.product(VALUES, VALUES)), ids=lambda pair: "XDG={!a},HOME={!a}".format(*pair))
+def _variables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    xdg, home = request.param
     for name, value in (("XDG_STATE_HOME", xdg), ("XDG_CONFIG_HOME", xdg), ("HOME", home)):
         if value is None:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
-    assert paths.state_dir(os.environ) == platformdirs.user_state_dir("repeat-guard", appauthor=False)
-    config = platformdirs.user_config_dir("repeat-guard", appauthor=False)
+
+
+@pytest.mark.usefixtures("_variables")
+@pytest.mark.parametrize(("platform", "answers"), [("linux", Unix), ("darwin", MacOS)])
+def test_both_answers_are_the_same(
+    platform: str, answers: type[PlatformDirsABC], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(platformdirs, "PlatformDirs", answers)
+    assert paths.state_dir(os.environ) == answers("repeat-guard", appauthor=False).user_state_dir
+    config = answers("repeat-guard", appauthor=False).user_config_dir
     assert paths.user_config_file(os.environ) == os.path.join(config, "config.toml")
 
 
