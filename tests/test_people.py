@@ -129,6 +129,16 @@ def test_show_prints_the_chains(guard: Guard) -> None:
     assert agent.rstrip().endswith('{"command":"ls"}')
 
 
+@pytest.mark.parametrize("width", [80, 60])
+def test_show_keeps_its_columns_on_a_narrow_terminal(width: int, guard: Guard) -> None:
+    for _ in range(4):
+        guard.call("Bash", {"command": "grep -rn handle_retry src " * 9})
+    header, row = guard.run("show", COLUMNS=str(width)).out.splitlines()
+    assert header.split() == ["session", "agent", "tool", "count", "next", "when", "arguments"]
+    assert row.split()[1:5] == ["main", "Bash", "4", "5"]
+    assert len(row) <= width
+
+
 def test_show_json(guard: Guard) -> None:
     before = time.time()
     for _ in range(9):

@@ -92,12 +92,12 @@ def _picture(sessions: list[model.Session], settings: Settings, in_detail: bool,
 
 
 def _table(sessions: list[model.Session], settings: Settings) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for name in ("session", "agent", "tool"):
         table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=12 if name == "session" else 20)
     for name in ("count", "next", "when"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("arguments", overflow="ellipsis", no_wrap=True)
+    table.add_column("arguments", overflow="ellipsis", no_wrap=True, ratio=1, min_width=9)
     for session in sessions:
         session_id = Text(clean(session.session_id))
         if not _chains(session):
