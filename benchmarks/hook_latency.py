@@ -22,11 +22,18 @@ GUARD = str(SCRIPTS / "repeat-guard")
 LOADS = (BARE[0], "-I", "-c", "import sys, orjson; orjson.loads(sys.stdin.buffer.read())")
 SIZES = {"1 KB": 1_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 LINE = "src/app/views.py:117:    return render(request, 'orders/détail.html', {\"order\": order})\n"
+MATCH = {"path": "src/app/views.py", "line": 117, "column": 12, "text": "handle_retry(order)"}
 CONFIG = 'thresholds = [3, 5, 8]\nexclude = ["mcp__ci__*", "TaskOutput"]\n'
 
 
-def tool_call(session_id: str, size: int) -> Callable[[int], bytes]:
-    """Return payloads of a tool call, the same call with an id of its own in each round, about `size` bytes long."""
+def tool_call(session_id: str, size: int, *, matches: bool = False) -> Callable[[int], bytes]:
+    """Return payloads of a tool call, the same call with an id of its own in each round, about `size` bytes long.
+
+    Args:
+        session_id: the session's id.
+        size: bytes.
+        matches: whether the result is many small objects, the hardest to read, and not one text.
+    """
     event = {
         "session_id": session_id,
         "transcript_path": f"/home/dev/.claude/projects/-home-dev-shop/{session_id}.jsonl",
@@ -35,11 +42,12 @@ def tool_call(session_id: str, size: int) -> Callable[[int], bytes]:
         "hook_event_name": "PostToolUse",
         "tool_name": "Bash",
         "tool_input": {"command": "grep -rn handle_retry src", "description": "Look for the handler"},
-        "tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False},
+        "tool_response": {},
         "tool_use_id": "toolu_NUMBER",
     }
     room = max(0, size - len(json.dumps(event)))
-    event["tool_response"] = {**event["tool_response"], "stdout": (LINE * (room // len(json.dumps(LINE)) + 1))[:room]}
+    lines = room // len(json.dumps(MATCH if matches else LINE))
+    event["tool_response"] = {"matches": [MATCH] * lines} if matches else {"stdout": LINE * lines, "stderr": ""}
     data = json.dumps(event).encode()
     return lambda number: data.replace(b"NUMBER", b"%06d" % number, 1)
 
@@ -98,6 +106,8 @@ def main() -> None:
         for name, size in SIZES.items():
             guard = Process((GUARD, "post-tool-use"), tool_call("session-0", size), environment(homes["few"]))
             report(f"post-tool-use, {name}", guard, options.rounds)
+        guard = guard._replace(stdin=tool_call("session-0", SIZES["10 MB"], matches=True))
+        report("post-tool-use, 10 MB of small objects", guard, options.rounds)
         print()
         few = Process((GUARD, "post-tool-use"), tool_call("session-0", 1_000), environment(homes["few"]))
         many = f"session-{options.sessions - 1}"

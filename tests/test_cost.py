@@ -42,7 +42,7 @@ REMINDER = {"repeat_guard_cli.reminder"}
 PROMPT = {"repeat_guard_cli.prompts", "repeat_guard_cli.reminder", "repeat_guard_cli.sweep"}
 END = {"repeat_guard_cli.sweep"}
 MOST_CALLS = 380
-"""311 to 329 on CPython 3.10 to 3.13, 250 of them to find and read modules; a new module costs about 14."""
+"""311 to 329 on CPython 3.10 to 3.13, most of them to find and read modules; a new module costs about 13."""
 BUILT_IN = set(sys.builtin_module_names)
 """Free: some interpreters have `_json`, `fcntl` and the like built in, others load them."""
 
