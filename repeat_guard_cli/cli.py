@@ -105,6 +105,37 @@ def _demo() -> int:
     return demo.demo()
 
 
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="claude-code or codex.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")]
+
+
+@app.command("install", rich_help_panel=FOR_PEOPLE)
+def _install(
+    agent: AgentName,
+    scope: Annotated[str, typer.Option(help="Whose settings: user, project, or local (Claude Code).")] = "user",
+    events: Annotated[
+        str | None, typer.Option(help="Claude Code: batch, per-call or safe; by default the best for its version.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Register the hooks with an agent; everything else in its settings stays as it is."""
+    from repeat_guard_cli.people import install
+
+    return install.install(agent, scope, events, dry_run=dry_run)
+
+
+@app.command("uninstall", rich_help_panel=FOR_PEOPLE)
+def _uninstall(
+    agent: AgentName,
+    scope: Annotated[str | None, typer.Option(help="user, project or local; by default wherever they are.")] = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Take the hooks out of an agent's settings again."""
+    from repeat_guard_cli.people import uninstall
+
+    return uninstall.uninstall(agent, scope, dry_run=dry_run)
+
+
 def main(arguments: list[str]) -> int:
     """Run a command line.
 
