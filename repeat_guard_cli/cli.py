@@ -136,6 +136,17 @@ def _uninstall(
     return uninstall.uninstall(agent, scope, dry_run=dry_run)
 
 
+@app.command("doctor", rich_help_panel=FOR_PEOPLE)
+def _doctor(
+    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="By default each that is found.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, stable for scripts.")] = False,
+) -> int:
+    """Check that the hooks are registered, and try them out exactly as registered."""
+    from repeat_guard_cli.people import doctor
+
+    return doctor.doctor(agent, as_json=json)
+
+
 def main(arguments: list[str]) -> int:
     """Run a command line.
 

@@ -14,6 +14,8 @@ from repeat_guard_cli.agents import Agent, Version
 from repeat_guard_cli.errors import GuardError
 
 VERSION_SECONDS = 10.0
+ON_PATH = "command -v repeat-guard"
+"""What tells a command line that looks for the program on PATH."""
 _THROW_AWAY = re.compile(
     r"[/\\](?:archive-v\d+|builds-v\d+|environments-v\d+)[/\\]|[/\\]pipx[/\\]\.cache[/\\]|\.cache[/\\]pipx[/\\]"
 )
@@ -40,7 +42,7 @@ def absolute() -> Callable[[str], str]:
 
 def on_path(command: str) -> str:
     """Return a command line for files that others share: it does nothing where repeat-guard isn't on PATH."""
-    return f"sh -c 'command -v repeat-guard >/dev/null 2>&1 && exec repeat-guard {command}; cat >/dev/null'"
+    return f"sh -c '{ON_PATH} >/dev/null 2>&1 && exec repeat-guard {command}; cat >/dev/null'"
 
 
 def _console_script() -> Path:

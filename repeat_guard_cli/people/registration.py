@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from repeat_guard_cli import payload
 from repeat_guard_cli.agents import Registration
 from repeat_guard_cli.errors import GuardError
-from repeat_guard_cli.people import json_text
+from repeat_guard_cli.people import executable, json_text
 
 _COMMANDS = "|".join(payload.COMMANDS)
 _OURS = re.compile(
@@ -73,7 +73,7 @@ def _command(fields: Any) -> str:
 def is_custom(entry: Entry) -> bool:
     """Tell whether a person made something of their own of the command (variables, a wrapper): that is left alone."""
     line = command_line(entry.fields)
-    return not _PLAIN.fullmatch(line) and "command -v repeat-guard" not in line
+    return not _PLAIN.fullmatch(line) and executable.ON_PATH not in line
 
 
 def put_in(text: str, registrations: Sequence[Registration], command: Callable[[str], str]) -> str:
