@@ -66,11 +66,12 @@ def make_private_dir(path: str) -> None:
         OSError: it can't be made, or something else has its name.
     """
     try:
-        os.mkdir(path, 0o700)
-    except FileNotFoundError:
-        make_private_dir(os.path.dirname(path))
-        os.mkdir(path, 0o700)
-    except FileExistsError:
+        try:
+            os.mkdir(path, 0o700)
+        except FileNotFoundError:
+            make_private_dir(os.path.dirname(path))
+            os.mkdir(path, 0o700)
+    except FileExistsError:  # another process may make it at any moment
         if not os.path.isdir(path):
             raise
 
