@@ -103,7 +103,7 @@ def _read(path: str, limit: int, state_dir: str) -> "dict[str, Any] | None":
     if time.time_ns() - found.st_mtime_ns > _SETTLED_NS and os.path.isdir(state_dir):
         try:
             store.make_private_dir(os.path.dirname(kept))
-            store.write_file(kept, wire.dumps({"mark": mark, "values": values}).encode(), f"{kept}.{os.getpid()}")
+            store.write_file(kept, wire.dumps({"mark": mark, "values": values}).encode(), kept + store.TEMPORARY_SUFFIX)
         except OSError:
             pass  # it is parsed again next time
     return values

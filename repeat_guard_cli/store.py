@@ -104,7 +104,8 @@ def write_file(path: str, data: bytes, temporary: str) -> None:
     Args:
         path: the file; a link in its place is replaced, not followed.
         data: what it is to hold.
-        temporary: a name in the same directory that no other process writes to; what is there is removed.
+        temporary: a name in the same directory, always the same, so that killed processes leave one file at most; what
+            is there is removed. Without a lock, writers of one name may leave one another's file, or a part of it.
 
     Raises:
         OSError: it can't be written; the old file is as it was.

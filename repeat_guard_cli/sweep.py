@@ -48,7 +48,7 @@ def sweep_daily(state_dir: str, now: float) -> None:
     if not os.path.isdir(state_dir):
         return
     try:
-        store.write_file(mark, b"", f"{mark}.{os.getpid()}")
+        store.write_file(mark, b"", mark + store.TEMPORARY_SUFFIX)
     except OSError:
         return
     sweep(state_dir, now)

@@ -28,7 +28,7 @@ def payload_of(command: str, **fields: Any) -> dict[str, Any]:
 
 def call(number: int, **fields: Any) -> bytes:
     """Return a report of the same call with an id of its own."""
-    return json.dumps(tool_payload("Bash", {"command": "ls"}, f"toolu_{number}", **fields)).encode()
+    return json.dumps(tool_payload("Bash", {"command": "ls"}, f"toolu_fault_{number}", **fields)).encode()
 
 
 def start(guard: Guard, command: str = "post-tool-use", **options: Any) -> "subprocess.Popen[bytes]":
