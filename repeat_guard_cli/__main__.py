@@ -12,8 +12,12 @@ HOOK_COMMANDS = ("post-tool-use", "user-prompt-submit", "session-end")
 
 def main() -> "NoReturn":
     """Run the command line in `sys.argv` and end the process."""
-    _standard_library_first()
     if len(sys.argv) == 2 and sys.argv[1] in HOOK_COMMANDS:
+        import _signal  # type: ignore[import-not-found]  # loaded already; `signal` would import `enum`
+
+        # Ctrl-C in the agent's terminal reaches its hooks too. They end by themselves; a traceback would be a failure.
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+        _standard_library_first()
         import gc
 
         from repeat_guard_cli.hook import run
@@ -21,6 +25,7 @@ def main() -> "NoReturn":
         gc.disable()  # one event makes no cycles worth finding; a large one makes many objects
         # All output is written. Tearing the interpreter down would only free memory, for a fifth of the process's time.
         os._exit(run(sys.argv[1]))
+    _standard_library_first()
     from repeat_guard_cli.cli import main as people_main
 
     sys.exit(people_main(sys.argv[1:]))
