@@ -95,14 +95,13 @@ def _read(path: str, limit: int, state_dir: str) -> "dict[str, Any] | None":
     try:
         remembered = wire.loads(store.read_file(kept, 2 * limit))
         if remembered["mark"] == mark:
-            values: dict[str, Any] = remembered["values"]
-            return values
-    except (OSError, ValueError, GuardError, TypeError, KeyError):
-        pass
+            return settings.validated(remembered["values"], kept)
+    except (OSError, ValueError, GuardError, TypeError, KeyError, AttributeError):
+        pass  # none yet, or damaged
     values = _parse(path, limit)
     if time.time_ns() - found.st_mtime_ns > _SETTLED_NS and os.path.isdir(state_dir):
         try:
-            store.make_private_dir(os.path.dirname(kept))
+            store.make_own_dir(os.path.dirname(kept))
             store.write_file(kept, wire.dumps({"mark": mark, "values": values}).encode(), kept + store.TEMPORARY_SUFFIX)
         except OSError:
             pass  # it is parsed again next time
