@@ -45,6 +45,7 @@ _DEVICES = frozenset(
 )
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
+_KIND, _DIRECTORY, _REGULAR = 0o170000, 0o040000, 0o100000
 MAX_FILE_BYTES = 4 * model.MAX_BYTES
 """A larger file is not ours: it is damaged."""
 
@@ -76,6 +77,22 @@ def make_private_dir(path: str) -> None:
             raise
 
 
+def make_own_dir(path: str) -> None:
+    """Make a directory of the state directory, unless it is there.
+
+    Raises:
+        OSError: it can't be made, or something else has its name. A link has no business there: what it leads to is
+            not the program's to write to, nor to sweep.
+    """
+    try:
+        kind = os.lstat(path).st_mode & _KIND
+    except FileNotFoundError:
+        make_private_dir(path)
+        return
+    if kind != _DIRECTORY:
+        raise NotADirectoryError(f"{path} is a link or a file, where a directory of its own should be")
+
+
 def read_file(path: str, limit: int) -> bytes:
     """Read a regular file, not following a link in its last place.
 
@@ -86,13 +103,15 @@ def read_file(path: str, limit: int) -> bytes:
     file = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK)
     try:
         found = os.fstat(file)
-        if found.st_mode & 0o170000 != 0o100000:
+        if found.st_mode & _KIND != _REGULAR:
             raise ValueError("it is no regular file")
         if found.st_size > limit:
             raise ValueError(f"it holds more than {limit:,} bytes")
         data = os.read(file, limit + 1)
         while more := os.read(file, limit + 1):
             data += more
+            if len(data) > limit:  # some of the kernel's own files give no size and have no end
+                raise ValueError(f"it holds more than {limit:,} bytes")
         return data
     finally:
         os.close(file)
@@ -219,7 +238,11 @@ class SessionFile:
         Raises:
             GuardError: it can't be written; the old state is as it was.
         """
-        data = wire.dumps(model.to_json(session)).encode()
+        try:
+            data = wire.dumps(model.to_json(session)).encode()
+        except (ValueError, RecursionError):  # in a field of another version: 1e400, or nested to the limit
+            model.forget_unknown(session)
+            data = wire.dumps(model.to_json(session)).encode()
         while len(data) > model.MAX_BYTES and model.shrink(session):
             data = wire.dumps(model.to_json(session)).encode()
         path = self.base + SUFFIX
@@ -267,12 +290,10 @@ def read_session(path: str) -> model.Session:
 
 
 def _open_lock(path: str) -> int:
+    make_own_dir(os.path.dirname(path))
     flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW
     try:
         return os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        make_private_dir(os.path.dirname(os.path.dirname(path)))
-        make_private_dir(os.path.dirname(path))
     except OSError:
         if not os.path.islink(path):
             raise

@@ -23,6 +23,8 @@ def sweep(state_dir: str, now: float) -> int:
     """
     removed = 0
     for directory in (paths.sessions_dir(state_dir), os.path.join(state_dir, "settings")):
+        if os.path.islink(directory):
+            continue  # what it leads to is not the program's
         try:
             names = os.listdir(directory)
         except OSError:

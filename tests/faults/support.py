@@ -34,7 +34,8 @@ def call(number: int, **fields: Any) -> bytes:
 def start(guard: Guard, command: str = "post-tool-use", **options: Any) -> "subprocess.Popen[bytes]":
     """Start a hook on pipes, unless the options say otherwise."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([COMMAND, command], **{**streams, "env": guard.environment, "cwd": guard.home, **options})
+    defaults = {"args": [COMMAND, command], **streams, "env": guard.environment, "cwd": guard.home}
+    return subprocess.Popen(**{**defaults, **options})
 
 
 def finish(process: "subprocess.Popen[bytes]", data: bytes = b"", seconds: float = 60) -> Result:
