@@ -34,6 +34,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 SUFFIX = ".json"
@@ -117,7 +118,7 @@ def read_file(path: str, limit: int) -> bytes:
         os.close(file)
 
 
-def write_file(path: str, data: bytes, temporary: str) -> None:
+def write_file(path: str, data: bytes, temporary: str, before: "Callable[[], None] | None" = None) -> None:
     """Replace a file as a whole.
 
     Args:
@@ -125,6 +126,7 @@ def write_file(path: str, data: bytes, temporary: str) -> None:
         data: what it is to hold.
         temporary: a name in the same directory, always the same, so that killed processes leave one file at most; what
             is there is removed. Without a lock, writers of one name may leave one another's file, or a part of it.
+        before: called when all is written but the old file still in place; what it raises leaves the old file.
 
     Raises:
         OSError: it can't be written; the old file is as it was.
@@ -141,8 +143,10 @@ def write_file(path: str, data: bytes, temporary: str) -> None:
                 data = data[os.write(file, data) :]
         finally:
             os.close(file)
+        if before:
+            before()
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         os.unlink(temporary)
         raise
 
@@ -232,8 +236,12 @@ class SessionFile:
         """Tell whether anything is remembered of the session; needs no lock."""
         return os.path.lexists(self.base + SUFFIX)
 
-    def save(self, session: model.Session) -> None:
+    def save(self, session: model.Session, before: "Callable[[], None] | None" = None) -> None:
         """Replace what is remembered of the session.
+
+        Args:
+            session: what to remember from now on.
+            before: called when nothing but the file's new name is missing; what it raises leaves the old state.
 
         Raises:
             GuardError: it can't be written; the old state is as it was.
@@ -247,7 +255,7 @@ class SessionFile:
             data = wire.dumps(model.to_json(session)).encode()
         path = self.base + SUFFIX
         try:
-            write_file(path, data, self.base + TEMPORARY_SUFFIX)
+            write_file(path, data, self.base + TEMPORARY_SUFFIX, before)
         except OSError as error:
             raise GuardError(f"can't write {path}: {_reason(error)}. Free some space or make it writable") from None
 
