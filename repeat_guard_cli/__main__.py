@@ -33,9 +33,13 @@ def main() -> "NoReturn":
 
 def _standard_library_first() -> None:
     """Look for modules in the script's folder and in PYTHONPATH last, so that no `json.py` there is ours."""
-    suspects = os.environ.get("PYTHONPATH", "").split(os.pathsep) if not sys.flags.ignore_environment else []
-    if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
-        suspects += sys.path[:1]
+    suspects = sys.path[:1] if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False) else []
+    if not sys.flags.ignore_environment and os.environ.get("PYTHONPATH"):
+        for path in os.environ["PYTHONPATH"].split(os.pathsep):
+            try:
+                suspects += [path, os.path.abspath(path)]  # `site` makes them absolute
+            except OSError:
+                pass  # relative to a working directory that is gone
     suspects = [path for path in sys.path if path in suspects]
     sys.path[:] = [path for path in sys.path if path not in suspects] + suspects
 
