@@ -141,11 +141,14 @@ def main(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the boundary: a person gets one line, the log the rest
         import traceback
 
-        state_dir = paths.state_dir(os.environ)
-        log.note(state_dir, traceback.format_exc())
-        hook.complain(
-            f"internal error ({type(error).__name__}: {error}); please report it with {paths.log_file(state_dir)}"
-        )
+        report = "please report it"
+        try:
+            state_dir = paths.state_dir(os.environ)
+            log.note(state_dir, traceback.format_exc())
+            report += f" with {paths.log_file(state_dir)}"
+        except GuardError:
+            pass  # there is no place for a log
+        hook.complain(f"internal error ({type(error).__name__}: {error}); {report}")
     return hook.FAILED
 
 

@@ -66,7 +66,7 @@ def user_source(environment: "Mapping[str, str]", state_dir: str) -> Source:
     """
     named = environment.get("REPEAT_GUARD_CONFIG")
     path = os.path.expanduser(named) if named else paths.user_config_file(environment)
-    source = Source(path, _read(path, MAX_USER_FILE_BYTES, state_dir))
+    source = Source(path, _read(path, MAX_USER_FILE_BYTES, state_dir) if named or os.path.isabs(path) else None)
     if named and source.values is None:
         raise SettingsError(f"REPEAT_GUARD_CONFIG names {path}, which does not exist; create it or unset the variable")
     return source
