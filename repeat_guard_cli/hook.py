@@ -55,7 +55,8 @@ def run(command: str, environment: "Mapping[str, str] | None" = None) -> int:
 
         message = f"internal error ({type(error).__name__}); this event was not counted. "
         message += f"Please report it with {paths.log_file(state_dir)}"
-        log_text = f"{command}: {traceback.format_exc()}"
+        # Where, and of what kind; not the exception's text, which may hold what it failed on.
+        log_text = f"{command}: {type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
     complain(message)
     if state_dir:
         log.note(state_dir, log_text)
