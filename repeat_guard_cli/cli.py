@@ -156,6 +156,8 @@ def main(arguments: list[str]) -> int:
     Returns:
         The exit code: 0, 1, or 130 after Ctrl-C.
     """
+    if sys.stdout is None:  # closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it serves to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter gets its number, not an error
             stream.reconfigure(errors="backslashreplace")
@@ -173,16 +175,22 @@ def main(arguments: list[str]) -> int:
         hook.complain(f"{describe().rstrip('.')}; see `repeat-guard --help`")
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:  # `| head` has seen enough
+    except OSError as error:
+        # What is still to be printed must not fail again while the interpreter ends: that would be exit code 120.
         os.dup2(os.open(os.devnull, os.O_WRONLY), hook.STDOUT)
+        if not isinstance(error, BrokenPipeError):  # `| head` has seen enough
+            hook.complain(f"can't use {error.filename or 'standard output'}: {error.strerror or error}")
     except Exception as error:  # noqa: BLE001 - the boundary: a person gets one line, the log the rest
         import traceback
 
-        state_dir = paths.state_dir(os.environ)
-        log.note(state_dir, traceback.format_exc())
-        hook.complain(
-            f"internal error ({type(error).__name__}: {error}); please report it with {paths.log_file(state_dir)}"
-        )
+        report = "please report it"
+        try:
+            state_dir = paths.state_dir(os.environ)
+            log.note(state_dir, traceback.format_exc())
+            report += f" with {paths.log_file(state_dir)}"
+        except GuardError:
+            pass  # there is no place for a log
+        hook.complain(f"internal error ({type(error).__name__}: {error}); {report}")
     return hook.FAILED
 
 

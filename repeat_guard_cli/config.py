@@ -66,7 +66,7 @@ def user_source(environment: "Mapping[str, str]", state_dir: str) -> Source:
     """
     named = environment.get("REPEAT_GUARD_CONFIG")
     path = os.path.expanduser(named) if named else paths.user_config_file(environment)
-    source = Source(path, _read(path, MAX_USER_FILE_BYTES, state_dir))
+    source = Source(path, _read(path, MAX_USER_FILE_BYTES, state_dir) if named or os.path.isabs(path) else None)
     if named and source.values is None:
         raise SettingsError(f"REPEAT_GUARD_CONFIG names {path}, which does not exist; create it or unset the variable")
     return source
@@ -95,15 +95,14 @@ def _read(path: str, limit: int, state_dir: str) -> "dict[str, Any] | None":
     try:
         remembered = wire.loads(store.read_file(kept, 2 * limit))
         if remembered["mark"] == mark:
-            values: dict[str, Any] = remembered["values"]
-            return values
-    except (OSError, ValueError, GuardError, TypeError, KeyError):
-        pass
+            return settings.validated(remembered["values"], kept)
+    except (OSError, ValueError, GuardError, TypeError, KeyError, AttributeError):
+        pass  # none yet, or damaged
     values = _parse(path, limit)
     if time.time_ns() - found.st_mtime_ns > _SETTLED_NS and os.path.isdir(state_dir):
         try:
-            store.make_private_dir(os.path.dirname(kept))
-            store.write_file(kept, wire.dumps({"mark": mark, "values": values}).encode(), f"{kept}.{os.getpid()}")
+            store.make_own_dir(os.path.dirname(kept))
+            store.write_file(kept, wire.dumps({"mark": mark, "values": values}).encode(), kept + store.TEMPORARY_SUFFIX)
         except OSError:
             pass  # it is parsed again next time
     return values

@@ -80,6 +80,8 @@ def record(agent: Agent, event: "Event", settings: "Settings", now: float) -> li
         elif not runs:
             runs.append(Run(call.tool_name, call.arguments))
         chain.count = count
+        if not settings.state_preview:
+            chain.preview = None  # of a chain that began when one was wanted
         chain.updated_at = now
         agent.prompt_id = bounded_id(event.prompt_id)
         if count in settings.thresholds:

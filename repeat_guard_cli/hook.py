@@ -11,7 +11,7 @@ from repeat_guard_cli.store import SessionFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 OK, FAILED = 0, 1
@@ -21,6 +21,8 @@ READ_SECONDS = {payload.POST_TOOL_USE: 5.0, payload.USER_PROMPT_SUBMIT: 5.0, pay
 LOCK_SECONDS = {payload.POST_TOOL_USE: 2.0, payload.USER_PROMPT_SUBMIT: 2.0, payload.SESSION_END: 1.0}
 """Codex 0.171.0 ends a session-end hook after at most 3 s."""
 
+MAX_INPUT_BYTES = 512 << 20
+"""Reading an event takes several times its size; a larger one is read to its end but not kept."""
 _CHUNK = 1 << 20
 
 
@@ -41,15 +43,10 @@ def run(command: str, environment: "Mapping[str, str] | None" = None) -> int:
         if config.is_off(environment):
             return OK
         state_dir = paths.state_dir(environment)
-        reply = respond(command, data, environment, state_dir, time.time())
-        if reply:
-            write_all(STDOUT, reply)
+        respond(command, data, environment, state_dir, time.time(), _say)
         return OK
     except GuardError as error:
         message = str(error)
-        log_text = f"{command}: {message}"
-    except OSError as error:
-        message = f"can't write the reply: {error.strerror}"
         log_text = f"{command}: {message}"
     except KeyboardInterrupt:
         message = log_text = "interrupted"
@@ -58,14 +55,40 @@ def run(command: str, environment: "Mapping[str, str] | None" = None) -> int:
 
         message = f"internal error ({type(error).__name__}); this event was not counted. "
         message += f"Please report it with {paths.log_file(state_dir)}"
-        log_text = f"{command}: {traceback.format_exc()}"
+        # Where, and of what kind; not the exception's text, which may hold what it failed on.
+        log_text = f"{command}: {type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
     complain(message)
     if state_dir:
         log.note(state_dir, log_text)
     return FAILED
 
 
-def respond(command: str, data: bytes, environment: "Mapping[str, str]", state_dir: str, now: float) -> bytes:
+def _say(reply: bytes) -> None:
+    """Write a reply to standard output.
+
+    Raises:
+        GuardError: nobody can have read it.
+    """
+    try:
+        if sys.stdout is None:  # closed: the number belongs to another file by now, such as the lock
+            raise OSError(9, "Bad file descriptor")
+        write_all(STDOUT, reply)
+    except OSError as error:
+        raise GuardError(f"can't write the reply: {error.strerror}; this event was not counted") from None
+
+
+def _unheard(_reply: bytes) -> None:
+    pass
+
+
+def respond(
+    command: str,
+    data: bytes,
+    environment: "Mapping[str, str]",
+    state_dir: str,
+    now: float,
+    say: "Callable[[bytes], None]" = _unheard,
+) -> None:
     """Do what an event asks for.
 
     Args:
@@ -74,9 +97,7 @@ def respond(command: str, data: bytes, environment: "Mapping[str, str]", state_d
         environment: the process's variables.
         state_dir: the state directory.
         now: seconds since the epoch.
-
-    Returns:
-        The reply, one line of JSON, or nothing.
+        say: takes the reply, one line of JSON, where there is one; what it raises leaves the state as it was.
 
     Raises:
         GuardError: the input, the settings or the state directory are wrong; nothing was changed.
@@ -84,11 +105,11 @@ def respond(command: str, data: bytes, environment: "Mapping[str, str]", state_d
     event = payload.read_event(command, wire.loads(data))
     del data
     if event is None:
-        return b""
+        return
     file = SessionFile(state_dir, event.session_id, LOCK_SECONDS[command])
     if command == payload.POST_TOOL_USE:
-        return _count(event, file, environment, now)
-    if command == payload.USER_PROMPT_SUBMIT:
+        _count(event, file, environment, now, say)
+    elif command == payload.USER_PROMPT_SUBMIT:
         _reset(event, file, now)
     else:
         from repeat_guard_cli.sweep import sweep
@@ -97,26 +118,31 @@ def respond(command: str, data: bytes, environment: "Mapping[str, str]", state_d
             with file:
                 file.remove()
         sweep(state_dir, now)
-    return b""
 
 
-def _count(event: payload.Event, file: SessionFile, environment: "Mapping[str, str]", now: float) -> bytes:
+def _count(
+    event: payload.Event,
+    file: SessionFile,
+    environment: "Mapping[str, str]",
+    now: float,
+    say: "Callable[[bytes], None]",
+) -> None:
     settings = config.load(environment, event.cwd, file.state_dir)
     if not any(guard.is_tracked(call.tool_name, settings.include, settings.exclude) for call in event.calls):
-        return b""
+        return
     with file:
         session = file.load()
         runs = guard.record(session.use(event.agent_id), event, settings, now)
         session.updated_at = now
-        reply = b""
-        if runs:
+        if not runs:
+            file.save(session)
+        else:
             from repeat_guard_cli import reminder
 
             text = reminder.compose(runs, settings)
             said = {"hookEventName": event.name, "additionalContext": text}
             reply = wire.dumps({"hookSpecificOutput": said}).encode() + b"\n"
-        file.save(session)
-    return reply
+            file.save(session, lambda: say(reply))
 
 
 def _reset(event: payload.Event, file: SessionFile, now: float) -> None:
@@ -139,7 +165,7 @@ def read_stdin(seconds: float) -> bytes:
     """Read standard input to its end, or what came of it within a time: some hosts never close the pipe.
 
     Raises:
-        GuardError: standard input is a terminal.
+        GuardError: standard input is a terminal, can't be read, or holds more than `MAX_INPUT_BYTES`.
     """
     if sys.stdin is None:  # closed: the number may belong to another file by now
         return b""
@@ -150,31 +176,48 @@ def read_stdin(seconds: float) -> bytes:
         )
     chunks: list[bytes] = []
     deadline = time.monotonic() + seconds
-    if os.name == "nt":
-        _read_in_background(chunks, deadline)
-    else:
-        while select.select([STDIN], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            chunk = os.read(STDIN, _CHUNK)
-            if not chunk:
-                break
-            chunks.append(chunk)
+    try:
+        size = (_read_in_background if os.name == "nt" else _read_until)(chunks, deadline)
+    except OSError as error:
+        raise GuardError(f"can't read standard input: {error.strerror}") from None
+    if size > MAX_INPUT_BYTES:
+        raise GuardError(f"the input holds more than {MAX_INPUT_BYTES:,} bytes; this event was not counted")
     return b"".join(chunks)
 
 
-def _read_in_background(chunks: list[bytes], deadline: float) -> None:
+def _read_until(chunks: list[bytes], deadline: float) -> int:
+    """Read what there is; after the deadline once more, because a machine that was busy is no host that was slow."""
+    size, left = 0, 1.0
+    while left > 0:
+        left = max(0.0, deadline - time.monotonic())
+        chunk = os.read(STDIN, _CHUNK) if select.select([STDIN], [], [], left)[0] else b""
+        if not chunk:
+            break
+        size += len(chunk)
+        if size <= MAX_INPUT_BYTES:
+            chunks.append(chunk)
+    return size
+
+
+def _read_in_background(chunks: list[bytes], deadline: float) -> int:
     """Windows can't wait for a pipe with a deadline; a thread that is left behind can."""
     import _thread
 
     ended = _thread.allocate_lock()
     ended.acquire()
+    size = 0
 
     def read() -> None:
+        nonlocal size
         while chunk := os.read(STDIN, _CHUNK):
-            chunks.append(chunk)
+            size += len(chunk)
+            if size <= MAX_INPUT_BYTES:
+                chunks.append(chunk)
         ended.release()
 
     _thread.start_new_thread(read, ())
     ended.acquire(timeout=max(0.0, deadline - time.monotonic()))
+    return size
 
 
 def write_all(file: int, data: bytes) -> None:
@@ -189,6 +232,8 @@ def write_all(file: int, data: bytes) -> None:
 
 def complain(message: str) -> None:
     """Say in one line on standard error what is wrong; if that fails, nobody is there to be told."""
+    if sys.stderr is None:  # closed: the number may belong to another file by now
+        return
     line = " ".join(message.split())
     try:
         write_all(STDERR, f"repeat-guard: {line[:1000]}\n".encode(errors="backslashreplace"))

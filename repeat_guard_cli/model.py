@@ -16,6 +16,9 @@ MAX_RECENT = 256
 MAX_BYTES = 128 * 1024
 MAX_ID = 1_000
 MAX_TOOL_NAME = 100
+MAX_COUNT = 2**53
+MAX_SECONDS = 1e11
+"""The year 5138: a time beyond it was not written by a clock."""
 
 
 def bounded_id(text: str) -> str:
@@ -98,7 +101,7 @@ def from_json(value: "Any") -> Session:
     if not isinstance(value, dict) or value.get("version") != LAYOUT:
         raise ValueError("it is no session state of this layout")
     session = Session(_typed(value, "session_id", str))
-    session.updated_at = float(_typed(value, "updated_at", (int, float)))
+    session.updated_at = _time(value)
     session.unknown = _others(value, _SESSION_FIELDS)
     for agent_id, fields in _typed(value, "agents", dict).items():
         session.agents[agent_id] = _agent_from_json(fields)
@@ -111,7 +114,7 @@ def _agent_from_json(fields: "Any") -> Agent:
     agent = Agent()
     agent.recent = _typed(fields, "recent", dict)
     for reports in agent.recent.values():
-        if not isinstance(reports, list) or len(reports) % 2 or not all(type(at) is int for at in reports[1::2]):
+        if not isinstance(reports, list) or [type(value) for value in reports] != [str, int] * (len(reports) // 2):
             raise ValueError("recent reports are not pairs of an event and a time")
     agent.prompt_id = _typed(fields, "prompt_id", str)
     agent.unknown = _others(fields, _AGENT_FIELDS)
@@ -130,8 +133,10 @@ def _chain_from_json(fields: "Any") -> Chain:
         _typed(fields, "key", str),
         _typed(fields, "count", int),
         preview if preview is None else _typed(fields, "preview", str),
-        float(_typed(fields, "updated_at", (int, float))),
+        _time(fields),
     )
+    if not 0 < chain.count <= MAX_COUNT:
+        raise ValueError("count is out of range")
     chain.unknown = _others(fields, _CHAIN_FIELDS)
     return chain
 
@@ -141,6 +146,13 @@ def _typed(fields: "dict[str, Any]", name: str, kind: "Any") -> "Any":
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{name} has the wrong type")
     return value
+
+
+def _time(fields: "dict[str, Any]") -> float:
+    value = _typed(fields, "updated_at", (int, float))
+    if not 0 <= value <= MAX_SECONDS:
+        raise ValueError("updated_at is out of range")
+    return float(value)
 
 
 def _others(fields: "dict[str, Any]", known: "tuple[str, ...]") -> "dict[str, Any]":
@@ -190,13 +202,24 @@ def shrink(session: Session) -> bool:
     if len(session.agents) > 1:
         del session.agents[next(iter(session.agents))]
         return True
-    holders: list[Session | Agent | Chain] = [
-        session,
-        *session.agents.values(),
-        *(a.chain for a in session.agents.values() if a.chain),
-    ]
-    for holder in holders:
-        if holder.unknown:
-            holder.unknown = {}
-            return True
-    return False
+    if forget_unknown(session):
+        return True
+    left = bool(session.agents)  # a file that no version of this layout wrote
+    session.agents.clear()
+    return left
+
+
+def forget_unknown(session: Session) -> bool:
+    """Forget the fields that this version does not know.
+
+    Returns:
+        Whether there were any.
+    """
+    found = bool(session.unknown)
+    session.unknown = {}
+    for agent in session.agents.values():
+        found = found or bool(agent.unknown or (agent.chain and agent.chain.unknown))
+        agent.unknown = {}
+        if agent.chain:
+            agent.chain.unknown = {}
+    return found

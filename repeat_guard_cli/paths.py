@@ -7,6 +7,8 @@ environments.
 import os
 import sys
 
+from repeat_guard_cli.errors import GuardError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,26 +18,50 @@ PROJECT_FILE = ".repeat-guard.toml"
 
 
 def state_dir(environment: "Mapping[str, str]") -> str:
-    """Return the directory for state, which need not exist yet."""
+    """Return the directory for state, which need not exist yet.
+
+    Raises:
+        GuardError: there is no absolute path to it; what is relative would end up in the agent's working directory.
+    """
     chosen = environment.get("REPEAT_GUARD_STATE_DIR")
     if chosen:
-        return os.path.abspath(os.path.expanduser(chosen))
-    easy = _easy_dir(environment, "XDG_STATE_HOME", ".local/state")
-    if easy:
-        return easy
-    import platformdirs
-
-    return platformdirs.user_state_dir(APP, appauthor=False)
+        try:
+            return os.path.abspath(os.path.expanduser(chosen))
+        except OSError:
+            raise GuardError(f"REPEAT_GUARD_STATE_DIR = {chosen!r}: the working directory is gone") from None
+    found = _easy_dir(environment, "XDG_STATE_HOME", ".local/state") or _asked("user_state_dir")
+    if not found:
+        raise GuardError("there is no home directory to keep the state in; name a directory in REPEAT_GUARD_STATE_DIR")
+    return found
 
 
 def user_config_file(environment: "Mapping[str, str]") -> str:
-    """Return the user's settings file, which need not exist; `REPEAT_GUARD_CONFIG` is not considered."""
-    easy = _easy_dir(environment, "XDG_CONFIG_HOME", ".config")
-    if not easy:
-        import platformdirs
+    """Return the user's settings file, which need not exist; `REPEAT_GUARD_CONFIG` is not considered.
 
-        easy = platformdirs.user_config_dir(APP, appauthor=False)
-    return os.path.join(easy, "config.toml")
+    Returns:
+        An absolute path, or a bare name where there is no home directory, and so no such file.
+    """
+    found = _easy_dir(environment, "XDG_CONFIG_HOME", ".config") or _asked("user_config_dir")
+    return os.path.join(found, "config.toml")
+
+
+def working_dir() -> str:
+    """Return the working directory, `""` where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _asked(question: str) -> str:
+    """Return platformdirs' own answer where it is an absolute path, else `""`."""
+    import platformdirs
+
+    try:
+        answer: str = getattr(platformdirs, question)(APP, appauthor=False)
+    except RuntimeError:  # of pathlib: no variable and no list of users tells the home directory
+        return ""
+    return answer if os.path.isabs(answer) else ""
 
 
 def _easy_dir(environment: "Mapping[str, str]", variable: str, default: str) -> str | None:

@@ -34,6 +34,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 SUFFIX = ".json"
@@ -45,6 +46,7 @@ _DEVICES = frozenset(
 )
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
+_KIND, _DIRECTORY, _REGULAR = 0o170000, 0o040000, 0o100000
 MAX_FILE_BYTES = 4 * model.MAX_BYTES
 """A larger file is not ours: it is damaged."""
 
@@ -66,13 +68,30 @@ def make_private_dir(path: str) -> None:
         OSError: it can't be made, or something else has its name.
     """
     try:
-        os.mkdir(path, 0o700)
-    except FileNotFoundError:
-        make_private_dir(os.path.dirname(path))
-        os.mkdir(path, 0o700)
-    except FileExistsError:
+        try:
+            os.mkdir(path, 0o700)
+        except FileNotFoundError:
+            make_private_dir(os.path.dirname(path))
+            os.mkdir(path, 0o700)
+    except FileExistsError:  # another process may make it at any moment
         if not os.path.isdir(path):
             raise
+
+
+def make_own_dir(path: str) -> None:
+    """Make a directory of the state directory, unless it is there.
+
+    Raises:
+        OSError: it can't be made, or something else has its name. A link has no business there: what it leads to is
+            not the program's to write to, nor to sweep.
+    """
+    try:
+        kind = os.lstat(path).st_mode & _KIND
+    except FileNotFoundError:
+        make_private_dir(path)
+        return
+    if kind != _DIRECTORY:
+        raise NotADirectoryError(f"{path} is a link or a file, where a directory of its own should be")
 
 
 def read_file(path: str, limit: int) -> bytes:
@@ -85,25 +104,29 @@ def read_file(path: str, limit: int) -> bytes:
     file = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK)
     try:
         found = os.fstat(file)
-        if found.st_mode & 0o170000 != 0o100000:
+        if found.st_mode & _KIND != _REGULAR:
             raise ValueError("it is no regular file")
         if found.st_size > limit:
             raise ValueError(f"it holds more than {limit:,} bytes")
         data = os.read(file, limit + 1)
         while more := os.read(file, limit + 1):
             data += more
+            if len(data) > limit:  # some of the kernel's own files give no size and have no end
+                raise ValueError(f"it holds more than {limit:,} bytes")
         return data
     finally:
         os.close(file)
 
 
-def write_file(path: str, data: bytes, temporary: str) -> None:
+def write_file(path: str, data: bytes, temporary: str, before: "Callable[[], None] | None" = None) -> None:
     """Replace a file as a whole.
 
     Args:
         path: the file; a link in its place is replaced, not followed.
         data: what it is to hold.
-        temporary: a name in the same directory that no other process writes to; what is there is removed.
+        temporary: a name in the same directory, always the same, so that killed processes leave one file at most; what
+            is there is removed. Without a lock, writers of one name may leave one another's file, or a part of it.
+        before: called when all is written but the old file still in place; what it raises leaves the old file.
 
     Raises:
         OSError: it can't be written; the old file is as it was.
@@ -120,8 +143,10 @@ def write_file(path: str, data: bytes, temporary: str) -> None:
                 data = data[os.write(file, data) :]
         finally:
             os.close(file)
+        if before:
+            before()
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         os.unlink(temporary)
         raise
 
@@ -211,18 +236,26 @@ class SessionFile:
         """Tell whether anything is remembered of the session; needs no lock."""
         return os.path.lexists(self.base + SUFFIX)
 
-    def save(self, session: model.Session) -> None:
+    def save(self, session: model.Session, before: "Callable[[], None] | None" = None) -> None:
         """Replace what is remembered of the session.
+
+        Args:
+            session: what to remember from now on.
+            before: called when nothing but the file's new name is missing; what it raises leaves the old state.
 
         Raises:
             GuardError: it can't be written; the old state is as it was.
         """
-        data = wire.dumps(model.to_json(session)).encode()
+        try:
+            data = wire.dumps(model.to_json(session)).encode()
+        except (ValueError, RecursionError):  # in a field of another version: 1e400, or nested to the limit
+            model.forget_unknown(session)
+            data = wire.dumps(model.to_json(session)).encode()
         while len(data) > model.MAX_BYTES and model.shrink(session):
             data = wire.dumps(model.to_json(session)).encode()
         path = self.base + SUFFIX
         try:
-            write_file(path, data, self.base + TEMPORARY_SUFFIX)
+            write_file(path, data, self.base + TEMPORARY_SUFFIX, before)
         except OSError as error:
             raise GuardError(f"can't write {path}: {_reason(error)}. Free some space or make it writable") from None
 
@@ -265,12 +298,10 @@ def read_session(path: str) -> model.Session:
 
 
 def _open_lock(path: str) -> int:
+    make_own_dir(os.path.dirname(path))
     flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW
     try:
         return os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        make_private_dir(os.path.dirname(os.path.dirname(path)))
-        make_private_dir(os.path.dirname(path))
     except OSError:
         if not os.path.islink(path):
             raise

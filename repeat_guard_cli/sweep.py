@@ -23,6 +23,8 @@ def sweep(state_dir: str, now: float) -> int:
     """
     removed = 0
     for directory in (paths.sessions_dir(state_dir), os.path.join(state_dir, "settings")):
+        if os.path.islink(directory):
+            continue  # what it leads to is not the program's
         try:
             names = os.listdir(directory)
         except OSError:
@@ -48,7 +50,7 @@ def sweep_daily(state_dir: str, now: float) -> None:
     if not os.path.isdir(state_dir):
         return
     try:
-        store.write_file(mark, b"", f"{mark}.{os.getpid()}")
+        store.write_file(mark, b"", mark + store.TEMPORARY_SUFFIX)
     except OSError:
         return
     sweep(state_dir, now)

@@ -16,7 +16,7 @@ def show(*, as_json: bool) -> int:
     state_dir = paths.state_dir(os.environ)
     chosen = settings.from_environment(os.environ)
     user = config.user_source(os.environ, state_dir)
-    project = config.project_source(os.environ, os.getcwd(), state_dir)
+    project = config.project_source(os.environ, paths.working_dir(), state_dir)
 
     rows: dict[str, dict[str, Any]] = {}
     for key, default in settings.DEFAULTS.items():

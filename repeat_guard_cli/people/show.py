@@ -70,7 +70,7 @@ def next_threshold(count: int, settings: Settings) -> int | None:
 
 
 def _read(start: str | None, state_dir: str) -> tuple[list[model.Session], Settings]:
-    settings = config.load(os.environ, os.getcwd(), state_dir)
+    settings = config.load(os.environ, paths.working_dir(), state_dir)
     sessions, skipped = read_all(state_dir)
     for line in skipped:
         hook.complain(line)
