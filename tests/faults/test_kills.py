@@ -78,7 +78,9 @@ def sweep_delays(guard: Guard, deliver: int, kills: int) -> "Counter[str]":
         state_is_whole(guard)
         assert after in (before, before + 1)
         if process.returncode == 0:
-            assert (after, out, err) == (before + 1, b"", b"")
+            assert (after, out) == (before + 1, b"")
+            # CPython itself swallows an interrupt that comes while it looks for the program, and says so.
+            assert err == b"" or err.startswith(b"Failed checking if argv[0] is an import path entry")
         seen[f"exit {process.returncode}, {'new' if after > before else 'old'} state"] += 1
         assert not re.search(rb'__main__\.py", line \d+, in main', err), err.decode()
     return seen

@@ -287,7 +287,7 @@ def test_a_slow_reader(guard: Guard) -> None:
 
 @pytest.mark.skipif(not LONG, reason="the long form only: takes seconds and a GB")
 def test_an_output_of_100_mb(guard: Guard) -> None:
-    data = json.dumps(tool_payload("Bash", {"command": "ls"}, "big", tool_response="x\u00e9" * 14_000_000)).encode()
+    data = json.dumps(tool_payload("Bash", {"command": "ls"}, "big", tool_response="x\u00e9" * 14_500_000)).encode()
     assert len(data) > 100_000_000
     judge(finish(start(guard), data), 0)
     assert count(guard) == 1
