@@ -85,6 +85,9 @@ class Agent(Protocol):
             home: the agent's own folder for the user.
         """
 
+    def plugin(self, documents: Mapping[str, Any], home: Path) -> bool:
+        """Tell whether the plugin of this repository is switched on; arguments as in `check`."""
+
     def blind(self, events: set[str], version: Version | None) -> str:
         """Say what a set of registered events misses that the version could report, "" if nothing."""
 
@@ -118,6 +121,13 @@ def scoped(agent: Agent, scope: str, environment: Mapping[str, str], directory: 
     if scope not in agent.SCOPES:
         raise GuardError(f"{agent.TITLE} has no scope {scope!r}; choose {' or '.join(agent.SCOPES)}")
     return agent.settings_file(scope, environment, directory)
+
+
+def is_ours(plugins: Any) -> list[Any]:
+    """Return the values of this repository's plugin in an object of plugins by `NAME@MARKETPLACE`."""
+    if not isinstance(plugins, dict):
+        return []
+    return [value for name, value in plugins.items() if name.split("@")[0] == "repeat-guard"]
 
 
 def folder(environment: Mapping[str, str], variable: str, name: str) -> Path:

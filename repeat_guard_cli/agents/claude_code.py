@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, version_text
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours, version_text
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "claude-code", "Claude Code", "claude"
@@ -152,6 +152,13 @@ def _events(where: str, hooks: Any, version: Version | None) -> list[Finding]:
             f"the whole file, permission rules included; take it out, or update Claude Code",
         )
     ] * bool(unknown)
+
+
+def plugin(documents: Mapping[str, Any], home: Path) -> bool:
+    """Look for the plugin; see `agents.Agent.plugin`."""
+    del home
+    settings = [document for document in documents.values() if isinstance(document, dict)]
+    return any(on is True for document in settings for on in is_ours(document.get("enabledPlugins")))
 
 
 def blind(events: set[str], version: Version | None) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "codex", "Codex", "codex"
@@ -73,6 +73,13 @@ def check(
                 Finding("broken", "trust", f"{', '.join(untrusted)} in {files[scope]} not trusted: say /hooks in Codex")
             )
     return found
+
+
+def plugin(documents: Mapping[str, Any], home: Path) -> bool:
+    """Look for the plugin; see `agents.Agent.plugin`. Codex 0.171.0 takes the one made for Claude Code."""
+    del documents
+    plugins = is_ours(_config(home / "config.toml")[0].get("plugins"))
+    return any(isinstance(fields, dict) and fields.get("enabled") is True for fields in plugins)
 
 
 def blind(events: set[str], version: Version | None) -> str:

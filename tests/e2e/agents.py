@@ -78,7 +78,6 @@ def play(
     runs: Sequence[dict[str, Any]],
     scripts: dict[str, Script],
     environment: dict[str, str],
-    templates: Sequence[Path] = (),
 ) -> Stage:
     """Start an agent once or more and return what the model was asked.
 
@@ -86,8 +85,7 @@ def play(
         guard: whose home the agent lives in.
         runs: `arguments` and, if need be, `lines` of standard input of each start.
         scripts: what the model says, by conversation.
-        environment: variables beside the usual ones; `URL` is the model's address.
-        templates: files in which `URL` is the model's address too.
+        environment: variables beside the usual ones; `URL` in them and in arguments is the model's address.
     """
     project = guard.home / "project"
     project.mkdir(exist_ok=True)
@@ -96,7 +94,6 @@ def play(
         "scripts": scripts,
         "runs": list(runs),
         "environment": {**guard.environment, "PATH": search, "TERM": "dumb", **environment},
-        "templates": [str(path) for path in templates],
         "cwd": str(project),
         "seconds": SECONDS,
     }

@@ -2,8 +2,8 @@
 
 A script is a list of steps for each conversation, and a step is a list of blocks: `{"text": ...}` or
 `{"tool": name, "input": ...}`, with a `delay` in seconds if need be. Which step comes next is told from the request, by
-what the model already said in it, so that repeated and concurrent requests get what they should. Past its script a model
-says that it is done.
+what the model already said in it, so that repeated and concurrent requests get what they should. Past its script a
+model says that it is done.
 """
 
 import json

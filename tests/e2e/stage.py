@@ -1,9 +1,8 @@
 """Runs inside a network namespace of its own: a scripted model, and an agent that talks to it.
 
 Reads a JSON object on standard input: `scripts` (see `server`), `runs` (each with `arguments`, and `lines` for its
-standard input, each sent once the one before it was answered), `environment`, `cwd`, `seconds`. `URL` in an environment
-variable or a file that `templates` names stands for the model's address. Writes `requests` and, for each run, `code`,
-`out` and `err`.
+standard input, each sent once the one before it was answered), `environment`, `cwd`, `seconds`. `URL` in an argument or
+a variable stands for the model's address. Writes `requests` and, for each run, `code`, `out` and `err`.
 """
 
 import fcntl
@@ -13,7 +12,6 @@ import struct
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 from tests.e2e.server import Server
 
@@ -28,13 +26,10 @@ def main() -> None:
     server = Server(what["scripts"])
     threading.Thread(target=server.serve_forever, daemon=True).start()
     environment = {name: value.replace("URL", server.url) for name, value in what["environment"].items()}
-    for path in what["templates"]:
-        file = Path(path)
-        file.write_text(file.read_text().replace("URL", server.url))
     runs = []
     for run in what["runs"]:
         with subprocess.Popen(
-            run["arguments"],
+            [argument.replace("URL", server.url) for argument in run["arguments"]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from repeat_guard_cli.agents import claude_code
 from repeat_guard_cli.people import registration
+from tests.conftest import ROOT
 from tests.e2e import claude
-from tests.e2e.agents import Stage, reminders
+from tests.e2e.agents import Stage, play, program, reminders
 from tests.e2e.claude import CURRENT, FIRST_BATCH, OLD, bash
 from tests.support import COMMAND, Guard
 
@@ -178,8 +180,6 @@ def test_the_same_hooks_in_two_files_count_once(events: str, guard: Guard) -> No
 
 
 def test_the_plugin(guard: Guard) -> None:
-    from tests.conftest import ROOT
-    from tests.e2e.agents import play, program
 
     claude.configure(guard)
     plugin = [*program(CURRENT), "plugin"]
@@ -242,3 +242,12 @@ def test_a_guard_that_is_broken_harms_nothing(name: str, version: str, guard: Gu
     assert "the prompt that must arrive" in stage.last
     assert stage.last.count('"content": "same"') + stage.last.count('"text": "same"') == 3
     assert json.loads(stage.runs[0]["out"])["result"] == "done"
+
+
+def test_a_checkout_is_no_plugin(guard: Guard) -> None:
+    """Claude Code and `hooks/` in the working directory: nothing runs unless it was added."""
+    claude.configure(guard)
+    shutil.copytree(ROOT / "hooks", project(guard) / "hooks")
+    shutil.copytree(ROOT / ".claude-plugin", project(guard) / ".claude-plugin")
+    assert claude.run(guard, [SAME] * 4).told() == []
+    assert guard.shown() == []

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from repeat_guard_cli.agents import codex
 from repeat_guard_cli.people import registration
 from repeat_guard_cli.reminder import SIGNATURE
+from tests.conftest import ROOT
 from tests.e2e.agents import Stage, play, program
 from tests.e2e.server import Block, Script
 from tests.support import COMMAND, Guard
@@ -24,7 +26,6 @@ sandbox_mode = "danger-full-access"
 
 [model_providers.scripted]
 name = "scripted"
-base_url = "URL/v1"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
@@ -48,12 +49,14 @@ def run(guard: Guard, script: Script, *, prompts: Sequence[str] = ("go",), trust
     """Run Codex without a terminal, once for each prompt, in one session."""
     config = guard.home / ".codex/config.toml"
     config.parent.mkdir(exist_ok=True)
-    config.write_text(CONFIG)
+    if not config.exists():
+        config.write_text(CONFIG)
     trust = ["--dangerously-bypass-hook-trust"] if trusted else []
-    command = [*program(VERSION), "exec", *trust, "--skip-git-repo-check"]
+    model = ["-c", 'model_providers.scripted.base_url="URL/v1"']
+    command = [*program(VERSION), "exec", *model, *trust, "--skip-git-repo-check"]
     runs: list[dict[str, Any]] = [{"arguments": [*command, prompts[0]]}]
     runs += [{"arguments": [*command, "resume", "--last", prompt]} for prompt in prompts[1:]]
-    stage = play(guard, runs, {"main": script}, {"CODEX_HOME": str(config.parent)}, [config])
+    stage = play(guard, runs, {"main": script}, {"CODEX_HOME": str(config.parent)})
     assert [each["code"] for each in stage.runs] == [0] * len(runs), stage.runs
     return stage
 
@@ -150,26 +153,26 @@ def test_a_guard_that_is_broken_harms_nothing(name: str, guard: Guard) -> None:
     assert sum("same" in json.dumps(item.get("output", "")) for item in stage.requests[-1]["input"]) == 3
 
 
-def test_the_plugin_of_the_other_agent_does_nothing(guard: Guard) -> None:
-    """Codex reads `.claude-plugin/marketplace.json` too, and looks for `hooks/hooks.json`."""
-    from tests.conftest import ROOT
-
-    run(guard, [])
-    command = program(VERSION)
-    environment = {"CODEX_HOME": str(guard.home / ".codex")}
+def test_the_plugin_works_in_codex_too(guard: Guard) -> None:
+    """Codex 0.171.0 reads `.claude-plugin` and `hooks/hooks.json` of a plugin that was added to it."""
+    assert run(guard, [SAME] * 4).told() == [], "no plugin yet"
+    command = [*program(VERSION), "plugin"]
     runs = [
-        {"arguments": [*command, "plugin", "marketplace", "add", str(ROOT)]},
-        {"arguments": [*command, "plugin", "add", "repeat-guard@repeat-guard"]},
+        {"arguments": [*command, "marketplace", "add", str(ROOT)]},
+        {"arguments": [*command, "add", "repeat-guard@repeat-guard"]},
     ]
-    added = play(guard, runs, {}, environment)
-    print(added.runs)
-    config = guard.home / ".codex/config.toml"
-    print(config.read_text())
-    stage = play(
-        guard,
-        [{"arguments": [*command, "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "go"]}],
-        {"main": [SAME] * 4},
-        environment,
-    )
-    print(stage.runs, stage.told(), guard.shown())
-    raise AssertionError
+    added = play(guard, runs, {}, {"CODEX_HOME": str(guard.home / ".codex")})
+    assert [each["code"] for each in added.runs] == [0, 0], added.runs
+    stage = run(guard, [SAME] * 6)
+    assert stage.told() == [3, 5]
+    assert "clamping" not in stage.runs[0]["err"]
+    assert run(guard, [SAME] * 4, trusted=False).told() == [], "its hooks need trust like all others"
+
+
+def test_a_checkout_is_no_plugin(guard: Guard) -> None:
+    """Codex and `hooks/hooks.json` in the working directory: nothing runs unless it was added."""
+    project = guard.home / "project"
+    shutil.copytree(ROOT / "hooks", project / "hooks")
+    shutil.copytree(ROOT / ".claude-plugin", project / ".claude-plugin")
+    assert run(guard, [SAME] * 4).told() == []
+    assert guard.shown() == []
