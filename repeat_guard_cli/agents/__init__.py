@@ -53,7 +53,8 @@ class Agent(Protocol):
     TITLE: str
     PROGRAM: str
     SCOPES: tuple[str, ...]
-    LOGIN_SHELL: bool
+    USER_SHELL: bool
+    """Whether hooks run in the shell of the user, and not in `/bin/sh`."""
 
     def settings_file(self, scope: str, environment: Mapping[str, str], directory: Path) -> Path:
         """Return the file that holds an agent's hooks in a scope; `directory` is the project's."""

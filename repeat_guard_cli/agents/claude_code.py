@@ -16,7 +16,7 @@ from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "claude-code", "Claude Code", "claude"
 SCOPES: tuple[str, ...] = ("user", "project", "local")
-LOGIN_SHELL = False
+USER_SHELL = False
 
 FORGIVES_UNKNOWN_EVENTS: Version = (2, 1, 101)
 SESSION_END_SINCE: Version = (1, 0, 85)

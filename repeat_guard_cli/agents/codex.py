@@ -12,7 +12,8 @@ from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "codex", "Codex", "codex"
 SCOPES: tuple[str, ...] = ("user", "project")
-LOGIN_SHELL = True
+USER_SHELL = True
+"""It runs hooks with `bash -c` where the user's shell is bash (0.171.0, seen), and not as a login shell."""
 
 REGISTRATIONS = [
     Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*"),
