@@ -187,6 +187,14 @@ def test_the_plugin_alone(guard: Guard) -> None:
     assert broken(checks(guard)) == set()
 
 
+def test_the_plugin_in_codex(guard: Guard) -> None:
+    put(guard.home / ".codex/config.toml", '[plugins."repeat-guard@repeat-guard"]\nenabled = true\n')
+    guard.environment["PATH"] = f"{Path(COMMAND).parent}:{guard.environment['PATH']}"
+    assert broken(checks(guard, "codex")) == set()
+    put(guard.home / ".codex/config.toml", '[plugins."repeat-guard@repeat-guard"]\nenabled = false\n')
+    assert broken(checks(guard, "codex")) == {"registered"}
+
+
 def test_the_guard_itself(guard: Guard) -> None:
     guard.run("install", "claude-code")
     assert "switched-on" in broken(checks(guard, REPEAT_GUARD_OFF="1"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from repeat_guard_cli import __version__
-from repeat_guard_cli.agents import claude_code
+from repeat_guard_cli.agents import claude_code, codex
 from repeat_guard_cli.people import executable, registration
 from tests.conftest import ROOT
 from tests.support import COMMAND
@@ -32,7 +32,7 @@ def test_every_version_that_takes_plugins_knows_the_events() -> None:
 
 
 def test_hooks_are_those_of_a_shared_file() -> None:
-    wanted = [*claude_code.SETS["safe"], claude_code.SETS["per-call"][-1]]
+    wanted = [*claude_code.SETS["safe"], codex.REGISTRATIONS[-1]]  # Codex takes the same plugin
     block = registration.block(wanted, executable.on_path)["hooks"]
     assert {event: HOOKS[event] for event in HOOKS if event != "SessionStart"} == block
 

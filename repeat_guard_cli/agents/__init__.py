@@ -53,7 +53,8 @@ class Agent(Protocol):
     TITLE: str
     PROGRAM: str
     SCOPES: tuple[str, ...]
-    LOGIN_SHELL: bool
+    USER_SHELL: bool
+    """Whether hooks run in the shell of the user, and not in `/bin/sh`."""
 
     def settings_file(self, scope: str, environment: Mapping[str, str], directory: Path) -> Path:
         """Return the file that holds an agent's hooks in a scope; `directory` is the project's."""
@@ -84,6 +85,9 @@ class Agent(Protocol):
             version: the installed agent's, `None` if unknown.
             home: the agent's own folder for the user.
         """
+
+    def plugin(self, documents: Mapping[str, Any], home: Path) -> bool:
+        """Tell whether the plugin of this repository is switched on; arguments as in `check`."""
 
     def blind(self, events: set[str], version: Version | None) -> str:
         """Say what a set of registered events misses that the version could report, "" if nothing."""
@@ -118,6 +122,13 @@ def scoped(agent: Agent, scope: str, environment: Mapping[str, str], directory: 
     if scope not in agent.SCOPES:
         raise GuardError(f"{agent.TITLE} has no scope {scope!r}; choose {' or '.join(agent.SCOPES)}")
     return agent.settings_file(scope, environment, directory)
+
+
+def is_ours(plugins: Any) -> list[Any]:
+    """Return the values of this repository's plugin in an object of plugins by `NAME@MARKETPLACE`."""
+    if not isinstance(plugins, dict):
+        return []
+    return [value for name, value in plugins.items() if name.split("@")[0] == "repeat-guard"]
 
 
 def folder(environment: Mapping[str, str], variable: str, name: str) -> Path:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, version_text
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours, version_text
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "claude-code", "Claude Code", "claude"
 SCOPES: tuple[str, ...] = ("user", "project", "local")
-LOGIN_SHELL = False
+USER_SHELL = False
 
 FORGIVES_UNKNOWN_EVENTS: Version = (2, 1, 101)
 SESSION_END_SINCE: Version = (1, 0, 85)
@@ -152,6 +152,13 @@ def _events(where: str, hooks: Any, version: Version | None) -> list[Finding]:
             f"the whole file, permission rules included; take it out, or update Claude Code",
         )
     ] * bool(unknown)
+
+
+def plugin(documents: Mapping[str, Any], home: Path) -> bool:
+    """Look for the plugin; see `agents.Agent.plugin`."""
+    del home
+    settings = [document for document in documents.values() if isinstance(document, dict)]
+    return any(on is True for document in settings for on in is_ours(document.get("enabledPlugins")))
 
 
 def blind(events: set[str], version: Version | None) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "codex", "Codex", "codex"
 SCOPES: tuple[str, ...] = ("user", "project")
-LOGIN_SHELL = True
+USER_SHELL = True
+"""It runs hooks with `bash -c` where the user's shell is bash (0.171.0, seen), and not as a login shell."""
 
 REGISTRATIONS = [
     Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*"),
@@ -73,6 +74,13 @@ def check(
                 Finding("broken", "trust", f"{', '.join(untrusted)} in {files[scope]} not trusted: say /hooks in Codex")
             )
     return found
+
+
+def plugin(documents: Mapping[str, Any], home: Path) -> bool:
+    """Look for the plugin; see `agents.Agent.plugin`. Codex 0.171.0 takes the one made for Claude Code."""
+    del documents
+    plugins = is_ours(_config(home / "config.toml")[0].get("plugins"))
+    return any(isinstance(fields, dict) and fields.get("enabled") is True for fields in plugins)
 
 
 def blind(events: set[str], version: Version | None) -> str:

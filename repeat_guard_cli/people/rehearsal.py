@@ -154,8 +154,8 @@ def _arguments(agent: Agent, handler: dict[str, Any]) -> list[str]:
         return [handler["command"], *handler["args"]]
     if os.name == "nt":
         return [os.environ.get("COMSPEC", "cmd.exe"), "/C", handler["command"]]
-    if agent.LOGIN_SHELL:
-        return [os.environ.get("SHELL") or "/bin/sh", "-lc", handler["command"]]
+    if agent.USER_SHELL:
+        return [os.environ.get("SHELL") or "/bin/sh", "-c", handler["command"]]
     return ["/bin/sh", "-c", handler["command"]]
 
 
