@@ -1,8 +1,10 @@
 """Codex: its hooks file, and whether it trusts what stands there (0.171.0)."""
 
+import hashlib
+import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ REGISTRATIONS = [
 """Codex ends a session-end hook after at most 3 s."""
 TRUST = "Codex runs hooks only once you trust them, and again after every change: start it and say /hooks"
 FIELDS = {"description", "hooks"}
+DEFAULT_TIMEOUT, SESSION_END_DEFAULT, SESSION_END_MOST = 600, 1, 3
+NO_MATCHER = {"UserPromptSubmit", "Stop", "Interrupt"}
 
 
 def settings_file(scope: str, environment: Mapping[str, str], directory: Path) -> Path:
@@ -65,13 +69,7 @@ def check(
             found.append(
                 Finding("broken", "file", f"{files[scope]} holds {other}: Codex then ignores the file; take it out")
             )
-        untrusted = [
-            entry.event for entry in registration.entries(document) if not _is_trusted(config, files[scope], entry)
-        ]
-        if untrusted:
-            found.append(
-                Finding("broken", "trust", f"{', '.join(untrusted)} in {files[scope]} not trusted: say /hooks in Codex")
-            )
+        found += _trust(config, files[scope], registration.entries(document), document)
     return found
 
 
@@ -94,13 +92,58 @@ def _config(path: Path) -> tuple[dict[str, Any], list[Finding]]:
         return {}, [Finding("broken", "file", f"{path} can't be read ({error}); mend it")]
 
 
-def _is_trusted(config: dict[str, Any], file: Path, entry: Any) -> bool:
-    """Tell whether config.toml holds a hash for a hook; whether it is the right one, Codex alone knows."""
-    event = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", entry.event).lower()
+def _trust(config: dict[str, Any], file: Path, entries: Sequence[Any], document: Any) -> list[Finding]:
+    """Find the hooks that Codex would pass over, which it does in silence."""
+    untrusted, changed = [], []
+    for entry in entries:
+        known = _known(config, file, entry)
+        if not known:
+            untrusted.append(entry.event)
+        elif known.get("trusted_hash") != trusted_hash(entry, document):
+            changed.append(entry.event)
+    say = "so Codex passes over it in silence: start it and say /hooks"
+    found = [Finding("broken", "trust", f"{', '.join(untrusted)} in {file} not trusted, {say}")] * bool(untrusted)
+    if changed:
+        found.append(Finding("broken", "trust", f"{', '.join(changed)} in {file} changed since it was trusted, {say}"))
+    if entries and not found:
+        found.append(Finding("ok", "trust", f"Codex trusts the hooks in {file}"))
+    return found
+
+
+def trusted_hash(entry: Any, document: Any) -> str:
+    """Return what config.toml must hold for a hook to run (0.171.0, as its own `hooks/list` gives it).
+
+    Args:
+        entry: a `registration.Entry`.
+        document: the hooks file that it stands in.
+    """
+    fields: dict[str, Any] = {"async": bool(entry.fields.get("async")), "type": "command"}
+    for name in ("additionalContextLimit", "command", "statusMessage"):
+        if entry.fields.get(name) is not None:
+            fields[name] = entry.fields[name]
+    timeout = entry.fields.get("timeout")
+    if entry.event == "SessionEnd":
+        fields["timeout"] = min(SESSION_END_DEFAULT if timeout is None else timeout, SESSION_END_MOST)
+    else:
+        fields["timeout"] = DEFAULT_TIMEOUT if timeout is None else max(timeout, 1)
+    identity: dict[str, Any] = {"event_name": _snake(entry.event), "hooks": [fields]}
+    matcher = document["hooks"][entry.event][entry.group].get("matcher")
+    if matcher is not None and entry.event not in NO_MATCHER:
+        identity["matcher"] = matcher
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
+
+
+def _known(config: dict[str, Any], file: Path, entry: Any) -> dict[str, Any] | None:
+    """Return what config.toml holds for a hook that is trusted and not switched off."""
     hooks = config.get("hooks", {})
     state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
-    for path in {str(file), str(file.resolve())}:
-        known = state.get(f"{path}:{event}:{entry.group}:{entry.handler}")
+    for path in {str(file), str(file.resolve())} if isinstance(state, dict) else ():
+        known = state.get(f"{path}:{_snake(entry.event)}:{entry.group}:{entry.handler}")
         if isinstance(known, dict) and known.get("trusted_hash") and known.get("enabled", True):
-            return True
-    return False
+            return known
+    return None
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()
