@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from repeat_guard_cli import config, model, settings, sweep
+from repeat_guard_cli.agents import claude_code
 from tests.conftest import ROOT
 from tests.support import Guard
 
@@ -20,6 +21,23 @@ def test_the_session_shown_is_what_demo_prints(guard: Guard) -> None:
     shown = next(text for _, text in BLOCKS if "told" in text).splitlines()
     start = printed.index(shown[0])
     assert printed[start : start + len(shown)] == shown
+
+
+def test_hooks_to_register_by_hand_are_the_files() -> None:
+    shown = [text for kind, text in BLOCKS if kind == "json"]
+    batch = f"claude-code-{claude_code.version_text(claude_code.BATCH_SINCE)}.json"
+    assert shown == [(ROOT / "hooks" / name).read_text() for name in ("claude-code.json", batch, "codex.json")]
+
+
+def test_sets_of_events() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([\w, ]+) \| ([\w. ]+) \|", README, re.MULTILINE)
+    since = claude_code.version_text
+    versions = {"batch": since(claude_code.BATCH_SINCE), "per-call": since(claude_code.FAILURES_SINCE)}
+    assert rows == [
+        (name, ", ".join(each.event for each in registrations), versions.get(name, "every version"))
+        for name, registrations in claude_code.SETS.items()
+    ]
+    assert f"below {since(claude_code.FORGIVES_UNKNOWN_EVENTS)} drops its whole settings file" in README
 
 
 def test_settings_and_their_defaults() -> None:
@@ -41,7 +59,7 @@ def test_commands_and_options_that_are_named_exist(guard: Guard) -> None:
         for command, rest in re.findall(r"repeat-guard ([a-z][a-z-]+)([^;&|]*)", text)
         for option in re.findall(r"--[a-z-]+", rest) or [""]
     }
-    assert {command for command, _ in named} >= {"demo", "show", "reset", "config"}
+    assert {command for command, _ in named} >= {"demo", "show", "reset", "config", "install", "uninstall", "doctor"}
     for command in {command for command, _ in named}:
         help_text = guard.run(command, "--help", COLUMNS="200")
         assert help_text.code == 0, command

@@ -109,7 +109,7 @@ def _agent(agent: Agent) -> Iterator[Finding]:
     for scope, path in files.paths.items():
         try:
             text = settings_file.read(path).text
-            if text.strip("\ufeff \t\r\n"):
+            if not json_text.is_blank(text):
                 files.documents[scope] = json_text.load(text)
         except ValueError as error:
             yield Finding("broken", "file", f"{path} is not valid JSON ({error}); mend it")

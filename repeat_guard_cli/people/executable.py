@@ -34,7 +34,7 @@ def absolute() -> Callable[[str], str]:
         if _THROW_AWAY.search(place) or (cache and place.startswith(os.path.join(cache, ""))):
             raise GuardError(
                 f"{place} is in a cache that is cleared some day, and the hooks would be gone without a word; "
-                "install it to stay first: `pipx install repeat-guard-cli` or `uv tool install repeat-guard-cli`"
+                "install it to stay first, with `pipx install` or `uv tool install`"
             )
     quoted = f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
     return lambda command: f"{quoted} {command}"

@@ -41,6 +41,11 @@ def load(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def is_blank(text: str) -> bool:
+    """Tell whether a file holds nothing."""
+    return not text.strip("\ufeff \t\r\n")
+
+
 def insert(text: str, path: Path, name: str | None, value: Any) -> str:
     """Add a value at the end of an object (with its `name`) or a list (`None`), in the file's own style."""
     start = _start(text, path)

@@ -88,7 +88,7 @@ def put_in(text: str, registrations: Sequence[Registration], command: Callable[[
         GuardError: the file doesn't have the agents' shape.
         ValueError: it is not JSON.
     """
-    text = text if text.strip("\ufeff \t\r\n") else "{}\n"
+    text = "{}\n" if json_text.is_blank(text) else text
     _check_shape(json_text.load(text), registrations)
     wanted = {registration.event: registration for registration in registrations}
     kept: set[str] = set()

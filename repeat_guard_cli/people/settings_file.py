@@ -109,7 +109,7 @@ def remember(state_dir: str, path: Path, content: Content, written: str, folders
         record = earlier._replace(written=fingerprint(written))
     else:
         pristine = content.text
-        if content.existed and registration.entries(json_text.load(pristine or "{}")):
+        if not json_text.is_blank(pristine) and registration.entries(json_text.load(pristine)):
             pristine = registration.take_out(pristine)
         if content.existed:
             write(backup_path(path), pristine)

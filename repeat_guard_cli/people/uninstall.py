@@ -28,7 +28,7 @@ def uninstall(name: str, scope: str | None, *, dry_run: bool) -> int:
 
 def _take_out(path: Path, dry_run: bool) -> bool:
     content = settings_file.read(path)
-    if not content.text.strip("\ufeff \t\r\n"):
+    if json_text.is_blank(content.text):
         return False
     try:
         if not registration.entries(json_text.load(content.text)):
@@ -66,7 +66,7 @@ def _restored(text: str, record: settings_file.Record | None, backup: settings_f
     if untouched and backup.existed and record is not None and record.existed:
         return backup.text
     try:
-        before = json_text.load(backup.text) if backup.existed else None
+        before = None if json_text.is_blank(backup.text) else json_text.load(backup.text)
     except ValueError:
         before = None
     left = registration.take_out(text, before)
