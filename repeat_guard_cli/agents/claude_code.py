@@ -4,7 +4,6 @@ Versions were found by running the program (marked "run") or reading it: Session
 2.0.56, PostToolBatch 2.1.118, an unknown event harmless from 2.1.101 (run; 2.1.100 drops the whole file).
 """
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,7 +39,8 @@ _PER_CALL = Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*")
 _FAILURE = Registration("PostToolUseFailure", payload.POST_TOOL_USE, 10, "*")
 _BATCH = Registration("PostToolBatch", payload.POST_TOOL_USE, 10)
 _PROMPT = Registration("UserPromptSubmit", payload.USER_PROMPT_SUBMIT, 10)
-_END = Registration("SessionEnd", payload.SESSION_END, 10)
+_END = Registration("SessionEnd", payload.SESSION_END, 3)
+"""Codex, which may be given the same plugin, ends a session-end hook after at most 3 s."""
 SETS = {
     "batch": [_BATCH, _PROMPT, _END],
     "per-call": [_PER_CALL, _FAILURE, _PROMPT, _END],
@@ -172,8 +172,11 @@ def _managed() -> dict[str, Any]:
     from repeat_guard_cli.people import json_text
 
     folders = {"darwin": "/Library/Application Support/ClaudeCode", "win32": r"C:\Program Files\ClaudeCode"}
-    path = Path(folders.get(sys.platform, "/etc/claude-code"), "managed-settings.json")
-    try:
-        return {str(path): json_text.load(path.read_text(encoding="utf-8"))} if os.access(path, os.R_OK) else {}
-    except (OSError, ValueError):
-        return {}
+    folder = Path(folders.get(sys.platform, "/etc/claude-code"))
+    found = {}
+    for path in (folder / "managed-settings.json", *sorted((folder / "managed-settings.d").glob("*.json"))):
+        try:
+            found[str(path)] = json_text.load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            pass  # not there, or not for us to read
+    return found

@@ -52,8 +52,13 @@ def read(path: Path) -> Content:
         raise GuardError(f"{path} is not UTF-8; nothing was changed. Save it as UTF-8") from None
 
 
-def write(path: Path, text: str) -> int:
+def write(path: Path, text: str, like: Path | None = None) -> int:
     """Replace a file as a whole, through links to it, its mode kept; folders are made.
+
+    Args:
+        path: the file.
+        text: all of what it is to hold.
+        like: whose mode a new file takes, `None`: as the umask says.
 
     Returns:
         How many folders were made.
@@ -65,7 +70,8 @@ def write(path: Path, text: str) -> int:
     try:
         made = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+        model = target if target.exists() else like
+        mode = model.stat().st_mode & 0o7777 if model else 0o666 & ~_umask()
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "it is read-only")
         temporary = target.with_name(f"{target.name}.repeat-guard-{os.getpid()}")
@@ -112,7 +118,7 @@ def remember(state_dir: str, path: Path, content: Content, written: str, folders
         if not json_text.is_blank(pristine) and registration.entries(json_text.load(pristine)):
             pristine = registration.take_out(pristine)
         if content.existed:
-            write(backup_path(path), pristine)
+            write(backup_path(path), pristine, like=path)  # settings may hold secrets
         record = Record(fingerprint(written), content.existed, folders)
     file = _record_file(state_dir, path)
     try:
