@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from repeat_guard_cli import store
 from repeat_guard_cli.errors import GuardError
@@ -114,18 +114,45 @@ def remember(state_dir: str, path: Path, content: Content, written: str, folders
     if earlier and earlier.written == fingerprint(content.text):
         record = earlier._replace(written=fingerprint(written))
     else:
-        pristine = content.text
-        if not json_text.is_blank(pristine) and registration.entries(json_text.load(pristine)):
-            pristine = registration.take_out(pristine)
-        if content.existed:
-            write(backup_path(path), pristine, like=path)  # settings may hold secrets
-        record = Record(fingerprint(written), content.existed, folders)
+        before = content
+        if not json_text.is_blank(content.text) and registration.entries(json_text.load(content.text)):
+            before = guess(content.text, read(backup_path(path)))
+        if before.existed:
+            write(backup_path(path), before.text, like=path)  # settings may hold secrets
+        record = Record(fingerprint(written), before.existed, folders)
     file = _record_file(state_dir, path)
     try:
         store.make_private_dir(os.path.dirname(file))
         store.write_file(file, json.dumps(record._asdict()).encode(), f"{file}.{os.getpid()}")
     except OSError as error:
         raise GuardError(f"can't write {file}: {error.strerror}; make the state directory writable") from None
+
+
+def guess(text: str, backup: Content) -> Content:
+    """Tell what a file held before us when the state directory doesn't say: it may have been deleted.
+
+    Args:
+        text: what it holds now, our hooks among it.
+        backup: what is beside it.
+    """
+    left = registration.take_out(text, document(backup))
+    if backup.existed and _sorted(json_text.load(left)) == _sorted(document(backup) or {}):
+        return backup
+    if not backup.existed and json_text.load(left) == {} and text == registration.new_file(text):
+        return Content("", False)
+    return Content(left, True)
+
+
+def document(content: Content) -> Any:
+    """Return what a file holds, `None` if it holds nothing, or no JSON."""
+    try:
+        return None if json_text.is_blank(content.text) else json_text.load(content.text)
+    except ValueError:
+        return None
+
+
+def _sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def recall(state_dir: str, path: Path) -> Record | None:
