@@ -93,6 +93,33 @@ def test_codex_hook_that_was_switched_off(guard: Guard) -> None:
     assert broken(checks(guard, "codex")) == {"trust"}
 
 
+def test_hooks_in_codex_own_config(guard: Guard) -> None:
+    config = guard.home / ".codex/config.toml"
+    entries = [
+        f'[[hooks.{event}]]\n[[hooks.{event}.hooks]]\ntype = "command"\ncommand = "{COMMAND} {command}"\n'
+        for event, command in (("PostToolUse", "post-tool-use"), ("UserPromptSubmit", "user-prompt-submit"))
+    ]
+    put(config, "\n".join(entries))
+    found = checks(guard, "codex")
+    assert broken(found) == {"trust"}
+    assert "config.toml" in found["registered"][0][1]
+    assert found["works"][0][0] == "ok"
+
+
+def test_the_plugin_in_codex(guard: Guard) -> None:
+    guard.environment["PATH"] = f"{Path(COMMAND).parent}:{guard.environment['PATH']}"
+    config = '[plugins."repeat-guard@repeat-guard"]\nenabled = true\n'
+    put(guard.home / ".codex/config.toml", config)
+    assert broken(checks(guard, "codex")) == {"trust"}
+    for name in ("post_tool_use", "user_prompt_submit", "session_end"):
+        key = f"repeat-guard@repeat-guard:hooks/hooks.json:{name}:0:0"
+        config += f'[hooks.state."{key}"]\ntrusted_hash = "sha256:00/sha256:00"\n'
+    put(guard.home / ".codex/config.toml", config)
+    found = checks(guard, "codex")
+    assert broken(found) == set()
+    assert "plugin" in found["registered"][0][1]
+
+
 POST = "/x y/repeat-guard post-tool-use"
 PROMPT = "'/x é/repeat-guard' user-prompt-submit"
 END = "repeat-guard session-end"

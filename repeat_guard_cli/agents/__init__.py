@@ -53,7 +53,7 @@ class Agent(Protocol):
     TITLE: str
     PROGRAM: str
     SCOPES: tuple[str, ...]
-    LOGIN_SHELL: bool
+    USERS_SHELL: bool
 
     def settings_file(self, scope: str, environment: Mapping[str, str], directory: Path) -> Path:
         """Return the file that holds an agent's hooks in a scope; `directory` is the project's."""
@@ -84,6 +84,12 @@ class Agent(Protocol):
             version: the installed agent's, `None` if unknown.
             home: the agent's own folder for the user.
         """
+
+    def plugin(self, documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+        """Return the file that enables our plugin, "" if none does; the arguments are those of `check`."""
+
+    def also(self, home: Path) -> dict[str, tuple[Path, Any]]:
+        """Return where else hooks may stand: a file, and what it holds in the form of a settings file, by a name."""
 
     def blind(self, events: set[str], version: Version | None) -> str:
         """Say what a set of registered events misses that the version could report, "" if nothing."""

@@ -15,7 +15,7 @@ from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "claude-code", "Claude Code", "claude"
 SCOPES: tuple[str, ...] = ("user", "project", "local")
-LOGIN_SHELL = False
+USERS_SHELL = False
 
 FORGIVES_UNKNOWN_EVENTS: Version = (2, 1, 101)
 SESSION_END_SINCE: Version = (1, 0, 85)
@@ -165,6 +165,24 @@ def blind(events: set[str], version: Version | None) -> str:
     else:
         return ""
     return f"{missed} are not seen; `repeat-guard install {NAME}` registers what this version can report"
+
+
+def plugin(documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+    """Return the settings file that enables our plugin, "" if none does."""
+    del home
+    for scope, document in documents.items():
+        plugins = document.get("enabledPlugins") if isinstance(document, dict) else None
+        if isinstance(plugins, dict) and any(
+            name.split("@")[0] == "repeat-guard" and on for name, on in plugins.items()
+        ):
+            return str(files[scope])
+    return ""
+
+
+def also(home: Path) -> dict[str, tuple[Path, Any]]:
+    """Claude Code has hooks nowhere else."""
+    del home
+    return {}
 
 
 def _managed() -> dict[str, Any]:

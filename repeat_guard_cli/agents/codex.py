@@ -14,7 +14,7 @@ from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "codex", "Codex", "codex"
 SCOPES: tuple[str, ...] = ("user", "project")
-LOGIN_SHELL = True
+USERS_SHELL = True
 
 REGISTRATIONS = [
     Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*"),
@@ -24,6 +24,8 @@ REGISTRATIONS = [
 """Codex ends a session-end hook after at most 3 s."""
 TRUST = "Codex runs hooks only once you trust them, and again after every change: start it and say /hooks"
 FIELDS = {"description", "hooks"}
+PLUGIN = "repeat-guard@repeat-guard"
+PASSED_OVER = "and Codex passes over them in silence: start it and say /hooks"
 DEFAULT_TIMEOUT, SESSION_END_DEFAULT, SESSION_END_MOST = 600, 1, 3
 NO_MATCHER = {"UserPromptSubmit", "Stop", "Interrupt"}
 
@@ -70,6 +72,10 @@ def check(
                 Finding("broken", "file", f"{files[scope]} holds {other}: Codex then ignores the file; take it out")
             )
         found += _trust(config, files[scope], registration.entries(document), document)
+    if plugin(documents, files, home):
+        keys = [f"{PLUGIN}:hooks/hooks.json:{_snake(entry.event)}:0:0" for entry in REGISTRATIONS]
+        if not all(_state(config).get(key) for key in keys):
+            found.append(Finding("broken", "trust", f"the plugin's hooks are not trusted, {PASSED_OVER}"))
     return found
 
 
@@ -77,6 +83,23 @@ def blind(events: set[str], version: Version | None) -> str:
     """Codex has no more events to offer."""
     del events, version
     return ""
+
+
+def plugin(documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+    """Return the file that enables our plugin, "" if none does; Codex takes the one for Claude Code as it is."""
+    del documents, files
+    path = home / "config.toml"
+    plugins = _config(path)[0].get("plugins", {})
+    known = plugins.get(PLUGIN) if isinstance(plugins, dict) else None
+    return str(path) if isinstance(known, dict) and known.get("enabled", True) else ""
+
+
+def also(home: Path) -> dict[str, tuple[Path, Any]]:
+    """Return where hooks may stand besides the files of the scopes: in config.toml."""
+    path = home / "config.toml"
+    hooks = _config(path)[0].get("hooks", {})
+    events = {name: groups for name, groups in hooks.items() if name != "state"} if isinstance(hooks, dict) else {}
+    return {"config": (path, {"hooks": events})} if events else {}
 
 
 def _config(path: Path) -> tuple[dict[str, Any], list[Finding]]:
@@ -101,10 +124,13 @@ def _trust(config: dict[str, Any], file: Path, entries: Sequence[Any], document:
             untrusted.append(entry.event)
         elif known.get("trusted_hash") != trusted_hash(entry, document):
             changed.append(entry.event)
-    say = "so Codex passes over it in silence: start it and say /hooks"
-    found = [Finding("broken", "trust", f"{', '.join(untrusted)} in {file} not trusted, {say}")] * bool(untrusted)
+    found = [Finding("broken", "trust", f"{', '.join(untrusted)} in {file} not trusted, {PASSED_OVER}")] * bool(
+        untrusted
+    )
     if changed:
-        found.append(Finding("broken", "trust", f"{', '.join(changed)} in {file} changed since it was trusted, {say}"))
+        found.append(
+            Finding("broken", "trust", f"{', '.join(changed)} in {file} changed since it was trusted, {PASSED_OVER}")
+        )
     if entries and not found:
         found.append(Finding("ok", "trust", f"Codex trusts the hooks in {file}"))
     return found
@@ -136,13 +162,22 @@ def trusted_hash(entry: Any, document: Any) -> str:
 
 def _known(config: dict[str, Any], file: Path, entry: Any) -> dict[str, Any] | None:
     """Return what config.toml holds for a hook that is trusted and not switched off."""
-    hooks = config.get("hooks", {})
-    state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
-    for path in {str(file), str(file.resolve())} if isinstance(state, dict) else ():
-        known = state.get(f"{path}:{_snake(entry.event)}:{entry.group}:{entry.handler}")
-        if isinstance(known, dict) and known.get("trusted_hash") and known.get("enabled", True):
+    for path in {str(file), str(file.resolve())}:
+        known = _state(config).get(f"{path}:{_snake(entry.event)}:{entry.group}:{entry.handler}")
+        if known:
             return known
     return None
+
+
+def _state(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what config.toml holds for the hooks that are trusted and not switched off, by Codex' name for each."""
+    hooks = config.get("hooks", {})
+    state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
+    return {
+        key: known
+        for key, known in (state.items() if isinstance(state, dict) else ())
+        if isinstance(known, dict) and known.get("trusted_hash") and known.get("enabled", True)
+    }
 
 
 def _snake(event: str) -> str:

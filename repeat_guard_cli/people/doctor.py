@@ -115,6 +115,8 @@ def _agent(agent: Agent) -> Iterator[Finding]:
             yield Finding("broken", "file", f"{path} is not valid JSON ({error}); mend it")
         except GuardError as error:
             yield Finding("broken", "file", str(error))
+    for name, (path, document) in agent.also(agent.user_folder(os.environ)).items():
+        files.paths[name], files.documents[name] = path, document
     yield from agent.check(files.documents, files.paths, version, agent.user_folder(os.environ))
     yield from _registered(agent, files, version)
 
@@ -131,10 +133,10 @@ def _files(agent: Agent) -> Files:
 
 def _registered(agent: Agent, files: Files, version: Version | None) -> Iterator[Finding]:
     entries = {scope: registration.entries(document) for scope, document in files.documents.items()}
-    plugin = [str(files.paths[scope]) for scope, document in files.documents.items() if _has_plugin(document)]
+    plugin = agent.plugin(files.documents, files.paths, agent.user_folder(os.environ))
     if not any(entries.values()):
         if plugin:
-            yield Finding("ok", "registered", f"by the plugin that {plugin[0]} enables")
+            yield Finding("ok", "registered", f"by the plugin that {plugin} enables")
             yield from rehearsal.rehearse(agent, [("PostToolUse", {"command": "repeat-guard post-tool-use"})])
         else:
             message = f"not registered with {agent.TITLE}; run `repeat-guard install {agent.NAME}`"
@@ -180,10 +182,3 @@ def _narrowed(files: Files, entries: Mapping[str, list[registration.Entry]]) -> 
             if matcher not in (None, "", "*", ".*"):
                 message = f"{entry.event} in {files.paths[scope]} sees only tools that match {matcher!r}"
                 yield Finding("note", "matcher", message)
-
-
-def _has_plugin(document: Any) -> bool:
-    plugins = document.get("enabledPlugins") if isinstance(document, dict) else None
-    return isinstance(plugins, dict) and any(
-        name.split("@")[0] == "repeat-guard" and on for name, on in plugins.items()
-    )
