@@ -3,8 +3,8 @@
 import json
 import os
 import shutil
-import time
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
