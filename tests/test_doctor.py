@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from repeat_guard_cli.agents import codex
+from repeat_guard_cli.people import registration
 from tests.support import COMMAND, Guard
 from tests.test_install import claude, put, settings
 
@@ -34,10 +36,15 @@ def change(path: Path, **fields: Any) -> None:
 
 
 def trust(guard: Guard) -> None:
-    """Write what Codex 0.171.0 writes once /hooks was answered."""
+    """Write what Codex writes once /hooks was answered."""
     file = guard.home / ".codex/hooks.json"
-    names = ("post_tool_use", "user_prompt_submit", "session_end")
-    entries = [f'[hooks.state."{file}:{name}:0:0"]\ntrusted_hash = "sha256:00"\n' for name in names]
+    document = json.loads(file.read_text())
+    entries = [
+        f'[hooks.state."{file}:{name}:0:0"]\ntrusted_hash = "{codex.trusted_hash(entry, document)}"\n'
+        for name, entry in zip(
+            ("post_tool_use", "user_prompt_submit", "session_end"), registration.entries(document), strict=True
+        )
+    ]
     put(guard.home / ".codex/config.toml", "\n".join(entries))
 
 
@@ -66,6 +73,83 @@ def test_codex_needs_trust(guard: Guard) -> None:
     assert "/hooks" in found["trust"][0][1]
     trust(guard)
     assert broken(checks(guard, "codex")) == set()
+
+
+def test_codex_passes_over_what_changed_since_it_was_trusted(guard: Guard) -> None:
+    guard.run("install", "codex")
+    trust(guard)
+    file = guard.home / ".codex/hooks.json"
+    put(file, file.read_text().replace('"timeout": 10', '"timeout": 11'))
+    found = checks(guard, "codex")
+    assert broken(found) == {"trust"}
+    assert "changed since" in found["trust"][0][1]
+
+
+def test_codex_hook_that_was_switched_off(guard: Guard) -> None:
+    guard.run("install", "codex")
+    trust(guard)
+    config = guard.home / ".codex/config.toml"
+    put(config, config.read_text().replace("trusted_hash", "enabled = false\ntrusted_hash", 1))
+    assert broken(checks(guard, "codex")) == {"trust"}
+
+
+def test_hooks_in_codex_own_config(guard: Guard) -> None:
+    config = guard.home / ".codex/config.toml"
+    entries = [
+        f'[[hooks.{event}]]\n[[hooks.{event}.hooks]]\ntype = "command"\ncommand = "{COMMAND} {command}"\n'
+        for event, command in (("PostToolUse", "post-tool-use"), ("UserPromptSubmit", "user-prompt-submit"))
+    ]
+    put(config, "\n".join(entries))
+    found = checks(guard, "codex")
+    assert broken(found) == {"trust"}
+    assert "config.toml" in found["registered"][0][1]
+    assert found["works"][0][0] == "ok"
+
+
+def test_the_plugin_in_codex(guard: Guard) -> None:
+    guard.environment["PATH"] = f"{Path(COMMAND).parent}:{guard.environment['PATH']}"
+    config = '[plugins."repeat-guard@repeat-guard"]\nenabled = true\n'
+    put(guard.home / ".codex/config.toml", config)
+    assert broken(checks(guard, "codex")) == {"trust"}
+    for name in ("post_tool_use", "user_prompt_submit", "session_end"):
+        key = f"repeat-guard@repeat-guard:hooks/hooks.json:{name}:0:0"
+        config += f'[hooks.state."{key}"]\ntrusted_hash = "sha256:00/sha256:00"\n'
+    put(guard.home / ".codex/config.toml", config)
+    found = checks(guard, "codex")
+    assert broken(found) == set()
+    assert "plugin" in found["registered"][0][1]
+
+
+POST = "/x y/repeat-guard post-tool-use"
+PROMPT = "'/x é/repeat-guard' user-prompt-submit"
+END = "repeat-guard session-end"
+HASHES = [
+    ("PostToolUse", "*", {"command": POST, "timeout": 10}, "11a22e5db422cb58", "as install writes it"),
+    ("PostToolUse", "*", {"command": POST}, "fa28099ec20e23ea", "without a timeout"),
+    ("PostToolUse", None, {"command": POST, "timeout": 0}, "f43a10c7d33cf770", "no matcher; at least 1 s"),
+    ("PostToolUse", "", {"command": POST, "statusMessage": "é <x>", "timeout": 7}, "9dbfedbf25eeba4a", "a status"),
+    (
+        "PostToolUse",
+        "Bash",
+        {"command": POST, "commandWindows": "x.exe post-tool-use", "additionalContextLimit": 100},
+        "46f00aaa85d73c0f",
+        "what is for Windows doesn't count",
+    ),
+    ("UserPromptSubmit", "*", {"command": PROMPT, "timeout": 10}, "0b08f3ecf9f97415", "no matcher for prompts"),
+    ("SessionEnd", "*", {"command": END, "timeout": 10}, "28f5f60b735b8bf8", "at most 3 s"),
+    ("SessionEnd", None, {"command": END}, "c344ba9fd58adc05", "1 s where none is named"),
+]
+
+
+@pytest.mark.parametrize(("event", "matcher", "fields", "start", "reason"), HASHES)
+def test_the_hash_is_codex_own(
+    event: str, matcher: str | None, fields: dict[str, Any], start: str, reason: str
+) -> None:
+    """The values are what `hooks/list` of Codex 0.146.0, 0.156.0 and 0.171.0 gave."""
+    group = {} if matcher is None else {"matcher": matcher}
+    document = {"hooks": {event: [{**group, "hooks": [{"type": "command", **fields}]}]}}
+    (entry,) = registration.entries(document)
+    assert codex.trusted_hash(entry, document).startswith(f"sha256:{start}"), reason
 
 
 def test_nothing_is_there(guard: Guard) -> None:
@@ -185,14 +269,6 @@ def test_the_plugin_alone(guard: Guard) -> None:
     assert "works" in broken(checks(guard))
     guard.environment["PATH"] = f"{Path(COMMAND).parent}:{guard.environment['PATH']}"
     assert broken(checks(guard)) == set()
-
-
-def test_the_plugin_in_codex(guard: Guard) -> None:
-    put(guard.home / ".codex/config.toml", '[plugins."repeat-guard@repeat-guard"]\nenabled = true\n')
-    guard.environment["PATH"] = f"{Path(COMMAND).parent}:{guard.environment['PATH']}"
-    assert broken(checks(guard, "codex")) == set()
-    put(guard.home / ".codex/config.toml", '[plugins."repeat-guard@repeat-guard"]\nenabled = false\n')
-    assert broken(checks(guard, "codex")) == {"registered"}
 
 
 def test_the_guard_itself(guard: Guard) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,25 @@ def test_a_program_without_a_version(version: str, guard: Guard) -> None:
     claude(guard, version, exit_code=1)
     done(guard.run("install", "claude-code"))
     assert {entry.event for entry in ours(settings(guard))} == SAFE
+
+
+def test_a_program_that_hangs_is_not_waited_for(guard: Guard) -> None:
+    claude(guard, "2.1.332")
+    left = guard.home / "left"
+    (guard.home / "programs/claude").write_text(f"#!/bin/sh\n(sleep 8; touch {left}) &\nsleep 60\n")
+    started = time.monotonic()
+    done(guard.run("install", "claude-code"))
+    assert {entry.event for entry in ours(settings(guard))} == SAFE
+    assert time.monotonic() - started < 15
+    time.sleep(max(0.0, 8.5 - (time.monotonic() - started)))
+    assert not left.exists(), "what it started is gone too"
+
+
+def test_without_a_place_for_the_record_nothing_is_changed(guard: Guard) -> None:
+    put(guard.state, "a file")
+    result = guard.run("install", "claude-code")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert not settings(guard).exists()
 
 
 OWN_FORMS = [

@@ -53,8 +53,7 @@ class Agent(Protocol):
     TITLE: str
     PROGRAM: str
     SCOPES: tuple[str, ...]
-    USER_SHELL: bool
-    """Whether hooks run in the shell of the user, and not in `/bin/sh`."""
+    USERS_SHELL: bool
 
     def settings_file(self, scope: str, environment: Mapping[str, str], directory: Path) -> Path:
         """Return the file that holds an agent's hooks in a scope; `directory` is the project's."""
@@ -86,8 +85,11 @@ class Agent(Protocol):
             home: the agent's own folder for the user.
         """
 
-    def plugin(self, documents: Mapping[str, Any], home: Path) -> bool:
-        """Tell whether the plugin of this repository is switched on; arguments as in `check`."""
+    def plugin(self, documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+        """Return the file that enables our plugin, "" if none does; the arguments are those of `check`."""
+
+    def also(self, home: Path) -> dict[str, tuple[Path, Any]]:
+        """Return where else hooks may stand: a file, and what it holds in the form of a settings file, by a name."""
 
     def blind(self, events: set[str], version: Version | None) -> str:
         """Say what a set of registered events misses that the version could report, "" if nothing."""
@@ -122,13 +124,6 @@ def scoped(agent: Agent, scope: str, environment: Mapping[str, str], directory: 
     if scope not in agent.SCOPES:
         raise GuardError(f"{agent.TITLE} has no scope {scope!r}; choose {' or '.join(agent.SCOPES)}")
     return agent.settings_file(scope, environment, directory)
-
-
-def is_ours(plugins: Any) -> list[Any]:
-    """Return the values of this repository's plugin in an object of plugins by `NAME@MARKETPLACE`."""
-    if not isinstance(plugins, dict):
-        return []
-    return [value for name, value in plugins.items() if name.split("@")[0] == "repeat-guard"]
 
 
 def folder(environment: Mapping[str, str], variable: str, name: str) -> Path:

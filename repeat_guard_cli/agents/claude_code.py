@@ -4,19 +4,18 @@ Versions were found by running the program (marked "run") or reading it: Session
 2.0.56, PostToolBatch 2.1.118, an unknown event harmless from 2.1.101 (run; 2.1.100 drops the whole file).
 """
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours, version_text
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, version_text
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "claude-code", "Claude Code", "claude"
 SCOPES: tuple[str, ...] = ("user", "project", "local")
-USER_SHELL = False
+USERS_SHELL = False
 
 FORGIVES_UNKNOWN_EVENTS: Version = (2, 1, 101)
 SESSION_END_SINCE: Version = (1, 0, 85)
@@ -40,7 +39,8 @@ _PER_CALL = Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*")
 _FAILURE = Registration("PostToolUseFailure", payload.POST_TOOL_USE, 10, "*")
 _BATCH = Registration("PostToolBatch", payload.POST_TOOL_USE, 10)
 _PROMPT = Registration("UserPromptSubmit", payload.USER_PROMPT_SUBMIT, 10)
-_END = Registration("SessionEnd", payload.SESSION_END, 10)
+_END = Registration("SessionEnd", payload.SESSION_END, 3)
+"""Codex, which may be given the same plugin, ends a session-end hook after at most 3 s."""
 SETS = {
     "batch": [_BATCH, _PROMPT, _END],
     "per-call": [_PER_CALL, _FAILURE, _PROMPT, _END],
@@ -154,13 +154,6 @@ def _events(where: str, hooks: Any, version: Version | None) -> list[Finding]:
     ] * bool(unknown)
 
 
-def plugin(documents: Mapping[str, Any], home: Path) -> bool:
-    """Look for the plugin; see `agents.Agent.plugin`."""
-    del home
-    settings = [document for document in documents.values() if isinstance(document, dict)]
-    return any(on is True for document in settings for on in is_ours(document.get("enabledPlugins")))
-
-
 def blind(events: set[str], version: Version | None) -> str:
     """Say what a set of registered events misses that the version could report, "" if nothing."""
     if "PostToolBatch" in events or version is None or version < FAILURES_SINCE:
@@ -174,13 +167,34 @@ def blind(events: set[str], version: Version | None) -> str:
     return f"{missed} are not seen; `repeat-guard install {NAME}` registers what this version can report"
 
 
+def plugin(documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+    """Return the settings file that enables our plugin, "" if none does."""
+    del home
+    for scope, document in documents.items():
+        plugins = document.get("enabledPlugins") if isinstance(document, dict) else None
+        if isinstance(plugins, dict) and any(
+            name.split("@")[0] == "repeat-guard" and on for name, on in plugins.items()
+        ):
+            return str(files[scope])
+    return ""
+
+
+def also(home: Path) -> dict[str, tuple[Path, Any]]:
+    """Claude Code has hooks nowhere else."""
+    del home
+    return {}
+
+
 def _managed() -> dict[str, Any]:
     """Return the settings of the machine's administrator, by path."""
     from repeat_guard_cli.people import json_text
 
     folders = {"darwin": "/Library/Application Support/ClaudeCode", "win32": r"C:\Program Files\ClaudeCode"}
-    path = Path(folders.get(sys.platform, "/etc/claude-code"), "managed-settings.json")
-    try:
-        return {str(path): json_text.load(path.read_text(encoding="utf-8"))} if os.access(path, os.R_OK) else {}
-    except (OSError, ValueError):
-        return {}
+    folder = Path(folders.get(sys.platform, "/etc/claude-code"))
+    found = {}
+    for path in (folder / "managed-settings.json", *sorted((folder / "managed-settings.d").glob("*.json"))):
+        try:
+            found[str(path)] = json_text.load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            pass  # not there, or not for us to read
+    return found

@@ -1,19 +1,20 @@
 """Codex: its hooks file, and whether it trusts what stands there (0.171.0)."""
 
+import hashlib
+import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from repeat_guard_cli import payload
-from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder, is_ours
+from repeat_guard_cli.agents import Finding, Plan, Registration, Version, folder
 from repeat_guard_cli.errors import GuardError
 
 NAME, TITLE, PROGRAM = "codex", "Codex", "codex"
 SCOPES: tuple[str, ...] = ("user", "project")
-USER_SHELL = True
-"""It runs hooks with `bash -c` where the user's shell is bash (0.171.0, seen), and not as a login shell."""
+USERS_SHELL = True
 
 REGISTRATIONS = [
     Registration("PostToolUse", payload.POST_TOOL_USE, 10, "*"),
@@ -23,6 +24,10 @@ REGISTRATIONS = [
 """Codex ends a session-end hook after at most 3 s."""
 TRUST = "Codex runs hooks only once you trust them, and again after every change: start it and say /hooks"
 FIELDS = {"description", "hooks"}
+PLUGIN = "repeat-guard@repeat-guard"
+PASSED_OVER = "and Codex passes over them in silence: start it and say /hooks"
+DEFAULT_TIMEOUT, SESSION_END_DEFAULT, SESSION_END_MOST = 600, 1, 3
+NO_MATCHER = {"UserPromptSubmit", "Stop", "Interrupt"}
 
 
 def settings_file(scope: str, environment: Mapping[str, str], directory: Path) -> Path:
@@ -66,27 +71,35 @@ def check(
             found.append(
                 Finding("broken", "file", f"{files[scope]} holds {other}: Codex then ignores the file; take it out")
             )
-        untrusted = [
-            entry.event for entry in registration.entries(document) if not _is_trusted(config, files[scope], entry)
-        ]
-        if untrusted:
-            found.append(
-                Finding("broken", "trust", f"{', '.join(untrusted)} in {files[scope]} not trusted: say /hooks in Codex")
-            )
+        found += _trust(config, files[scope], registration.entries(document), document)
+    if plugin(documents, files, home):
+        keys = [f"{PLUGIN}:hooks/hooks.json:{_snake(entry.event)}:0:0" for entry in REGISTRATIONS]
+        if not all(_state(config).get(key) for key in keys):
+            found.append(Finding("broken", "trust", f"the plugin's hooks are not trusted, {PASSED_OVER}"))
     return found
-
-
-def plugin(documents: Mapping[str, Any], home: Path) -> bool:
-    """Look for the plugin; see `agents.Agent.plugin`. Codex 0.171.0 takes the one made for Claude Code."""
-    del documents
-    plugins = is_ours(_config(home / "config.toml")[0].get("plugins"))
-    return any(isinstance(fields, dict) and fields.get("enabled") is True for fields in plugins)
 
 
 def blind(events: set[str], version: Version | None) -> str:
     """Codex has no more events to offer."""
     del events, version
     return ""
+
+
+def plugin(documents: Mapping[str, Any], files: Mapping[str, Path], home: Path) -> str:
+    """Return the file that enables our plugin, "" if none does; Codex takes the one for Claude Code as it is."""
+    del documents, files
+    path = home / "config.toml"
+    plugins = _config(path)[0].get("plugins", {})
+    known = plugins.get(PLUGIN) if isinstance(plugins, dict) else None
+    return str(path) if isinstance(known, dict) and known.get("enabled", True) else ""
+
+
+def also(home: Path) -> dict[str, tuple[Path, Any]]:
+    """Return where hooks may stand besides the files of the scopes: in config.toml."""
+    path = home / "config.toml"
+    hooks = _config(path)[0].get("hooks", {})
+    events = {name: groups for name, groups in hooks.items() if name != "state"} if isinstance(hooks, dict) else {}
+    return {"config": (path, {"hooks": events})} if events else {}
 
 
 def _config(path: Path) -> tuple[dict[str, Any], list[Finding]]:
@@ -102,13 +115,70 @@ def _config(path: Path) -> tuple[dict[str, Any], list[Finding]]:
         return {}, [Finding("broken", "file", f"{path} can't be read ({error}); mend it")]
 
 
-def _is_trusted(config: dict[str, Any], file: Path, entry: Any) -> bool:
-    """Tell whether config.toml holds a hash for a hook; whether it is the right one, Codex alone knows."""
-    event = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", entry.event).lower()
+def _trust(config: dict[str, Any], file: Path, entries: Sequence[Any], document: Any) -> list[Finding]:
+    """Find the hooks that Codex would pass over, which it does in silence."""
+    untrusted, changed = [], []
+    for entry in entries:
+        known = _known(config, file, entry)
+        if not known:
+            untrusted.append(entry.event)
+        elif known.get("trusted_hash") != trusted_hash(entry, document):
+            changed.append(entry.event)
+    found = [Finding("broken", "trust", f"{', '.join(untrusted)} in {file} not trusted, {PASSED_OVER}")] * bool(
+        untrusted
+    )
+    if changed:
+        found.append(
+            Finding("broken", "trust", f"{', '.join(changed)} in {file} changed since it was trusted, {PASSED_OVER}")
+        )
+    if entries and not found:
+        found.append(Finding("ok", "trust", f"Codex trusts the hooks in {file}"))
+    return found
+
+
+def trusted_hash(entry: Any, document: Any) -> str:
+    """Return what config.toml must hold for a hook to run (0.171.0, as its own `hooks/list` gives it).
+
+    Args:
+        entry: a `registration.Entry`.
+        document: the hooks file that it stands in.
+    """
+    fields: dict[str, Any] = {"async": bool(entry.fields.get("async")), "type": "command"}
+    for name in ("additionalContextLimit", "command", "statusMessage"):
+        if entry.fields.get(name) is not None:
+            fields[name] = entry.fields[name]
+    timeout = entry.fields.get("timeout")
+    if entry.event == "SessionEnd":
+        fields["timeout"] = min(SESSION_END_DEFAULT if timeout is None else timeout, SESSION_END_MOST)
+    else:
+        fields["timeout"] = DEFAULT_TIMEOUT if timeout is None else max(timeout, 1)
+    identity: dict[str, Any] = {"event_name": _snake(entry.event), "hooks": [fields]}
+    matcher = document["hooks"][entry.event][entry.group].get("matcher")
+    if matcher is not None and entry.event not in NO_MATCHER:
+        identity["matcher"] = matcher
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
+
+
+def _known(config: dict[str, Any], file: Path, entry: Any) -> dict[str, Any] | None:
+    """Return what config.toml holds for a hook that is trusted and not switched off."""
+    for path in {str(file), str(file.resolve())}:
+        known = _state(config).get(f"{path}:{_snake(entry.event)}:{entry.group}:{entry.handler}")
+        if known:
+            return known
+    return None
+
+
+def _state(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what config.toml holds for the hooks that are trusted and not switched off, by Codex' name for each."""
     hooks = config.get("hooks", {})
     state = hooks.get("state", {}) if isinstance(hooks, dict) else {}
-    for path in {str(file), str(file.resolve())}:
-        known = state.get(f"{path}:{event}:{entry.group}:{entry.handler}")
-        if isinstance(known, dict) and known.get("trusted_hash") and known.get("enabled", True):
-            return True
-    return False
+    return {
+        key: known
+        for key, known in (state.items() if isinstance(state, dict) else ())
+        if isinstance(known, dict) and known.get("trusted_hash") and known.get("enabled", True)
+    }
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()

@@ -115,6 +115,8 @@ def _agent(agent: Agent) -> Iterator[Finding]:
             yield Finding("broken", "file", f"{path} is not valid JSON ({error}); mend it")
         except GuardError as error:
             yield Finding("broken", "file", str(error))
+    for name, (path, document) in agent.also(agent.user_folder(os.environ)).items():
+        files.paths[name], files.documents[name] = path, document
     yield from agent.check(files.documents, files.paths, version, agent.user_folder(os.environ))
     yield from _registered(agent, files, version)
 
@@ -131,10 +133,10 @@ def _files(agent: Agent) -> Files:
 
 def _registered(agent: Agent, files: Files, version: Version | None) -> Iterator[Finding]:
     entries = {scope: registration.entries(document) for scope, document in files.documents.items()}
-    plugin = agent.plugin(files.documents, agent.user_folder(os.environ))
+    plugin = agent.plugin(files.documents, files.paths, agent.user_folder(os.environ))
     if not any(entries.values()):
         if plugin:
-            yield Finding("ok", "registered", f"by the plugin that {agent.TITLE} has switched on")
+            yield Finding("ok", "registered", f"by the plugin that {plugin} enables")
             yield from rehearsal.rehearse(agent, [("PostToolUse", {"command": "repeat-guard post-tool-use"})])
         else:
             message = f"not registered with {agent.TITLE}; run `repeat-guard install {agent.NAME}`"

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +14,7 @@ from pathlib import Path
 from repeat_guard_cli.agents import Agent, Version
 from repeat_guard_cli.errors import GuardError
 
-VERSION_SECONDS = 10.0
+VERSION_SECONDS = 5.0
 ON_PATH = "command -v repeat-guard"
 """What tells a command line that looks for the program on PATH."""
 _THROW_AWAY = re.compile(
@@ -63,14 +64,28 @@ def version(agent: Agent) -> Version | None:
     if program is None:
         return None
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=VERSION_SECONDS,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    found = re.search(rb"(\d+)\.(\d+)\.(\d+)", done.stdout)
-    return tuple(int(part) for part in found.groups()) if found and not done.returncode else None
+    with process:
+        try:
+            said, _ = process.communicate(timeout=VERSION_SECONDS)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return None
+    found = re.search(rb"(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(int(part) for part in found.groups()) if found and not process.returncode else None
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and what it started: the program may be a script around the real one."""
+    if os.name == "nt":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)

@@ -50,12 +50,8 @@ def install(name: str, scope: str, events: str | None, *, dry_run: bool) -> int:
 def _write(path: Path, content: settings_file.Content, text: str) -> None:
     state_dir = paths.state_dir(os.environ)
     missing = sum(1 for folder in path.resolve().parents if not folder.exists())
-    if content.existed:  # what was there is safe before anything is written
-        settings_file.remember(state_dir, path, content, text, missing)
-        settings_file.write(path, text)
-    else:
-        settings_file.write(path, text)
-        settings_file.remember(state_dir, path, content, text, missing)
+    settings_file.remember(state_dir, path, content, text, missing)  # what was there is safe before anything is written
+    settings_file.write(path, text)
 
 
 def _called(version: agents.Version | None) -> str:

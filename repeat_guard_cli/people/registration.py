@@ -144,6 +144,11 @@ def block(registrations: Sequence[Registration], command: Callable[[str], str]) 
     return {"hooks": {registration.event: [_group(registration, command)] for registration in registrations}}
 
 
+def new_file(text: str) -> str:
+    """Return what a file would be that `install` made and that holds the same as `text`."""
+    return json_text.insert("{}\n", (), "hooks", json_text.load(text)["hooks"])
+
+
 def _group(registration: Registration, command: Callable[[str], str]) -> dict[str, Any]:
     matcher = {} if registration.matcher is None else {"matcher": registration.matcher}
     return {**matcher, "hooks": [handler(registration, command)]}

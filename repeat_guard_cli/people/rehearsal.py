@@ -154,9 +154,20 @@ def _arguments(agent: Agent, handler: dict[str, Any]) -> list[str]:
         return [handler["command"], *handler["args"]]
     if os.name == "nt":
         return [os.environ.get("COMSPEC", "cmd.exe"), "/C", handler["command"]]
-    if agent.USER_SHELL:
-        return [os.environ.get("SHELL") or "/bin/sh", "-c", handler["command"]]
+    if agent.USERS_SHELL:
+        return [_users_shell(), "-c", handler["command"]]
     return ["/bin/sh", "-c", handler["command"]]
+
+
+def _users_shell() -> str:
+    """Return the shell that the list of users names, as Codex does (0.146.0 to 0.171.0), whatever SHELL says."""
+    import pwd
+
+    try:
+        shell = pwd.getpwuid(os.getuid()).pw_shell
+    except KeyError:
+        shell = ""
+    return shell if Path(shell).name in ("bash", "zsh", "sh") and os.access(shell, os.X_OK) else "/bin/sh"
 
 
 def _check_reply(reply: bytes, event: str, handler: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from repeat_guard_cli import store
 from repeat_guard_cli.errors import GuardError
@@ -52,8 +52,13 @@ def read(path: Path) -> Content:
         raise GuardError(f"{path} is not UTF-8; nothing was changed. Save it as UTF-8") from None
 
 
-def write(path: Path, text: str) -> int:
+def write(path: Path, text: str, like: Path | None = None) -> int:
     """Replace a file as a whole, through links to it, its mode kept; folders are made.
+
+    Args:
+        path: the file.
+        text: all of what it is to hold.
+        like: whose mode a new file takes, `None`: as the umask says.
 
     Returns:
         How many folders were made.
@@ -65,7 +70,8 @@ def write(path: Path, text: str) -> int:
     try:
         made = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+        model = target if target.exists() else like
+        mode = model.stat().st_mode & 0o7777 if model else 0o666 & ~_umask()
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "it is read-only")
         temporary = target.with_name(f"{target.name}.repeat-guard-{os.getpid()}")
@@ -108,18 +114,45 @@ def remember(state_dir: str, path: Path, content: Content, written: str, folders
     if earlier and earlier.written == fingerprint(content.text):
         record = earlier._replace(written=fingerprint(written))
     else:
-        pristine = content.text
-        if not json_text.is_blank(pristine) and registration.entries(json_text.load(pristine)):
-            pristine = registration.take_out(pristine)
-        if content.existed:
-            write(backup_path(path), pristine)
-        record = Record(fingerprint(written), content.existed, folders)
+        before = content
+        if not json_text.is_blank(content.text) and registration.entries(json_text.load(content.text)):
+            before = guess(content.text, read(backup_path(path)))
+        if before.existed:
+            write(backup_path(path), before.text, like=path)  # settings may hold secrets
+        record = Record(fingerprint(written), before.existed, folders)
     file = _record_file(state_dir, path)
     try:
         store.make_private_dir(os.path.dirname(file))
         store.write_file(file, json.dumps(record._asdict()).encode(), f"{file}.{os.getpid()}")
     except OSError as error:
         raise GuardError(f"can't write {file}: {error.strerror}; make the state directory writable") from None
+
+
+def guess(text: str, backup: Content) -> Content:
+    """Tell what a file held before us when the state directory doesn't say: it may have been deleted.
+
+    Args:
+        text: what it holds now, our hooks among it.
+        backup: what is beside it.
+    """
+    left = registration.take_out(text, document(backup))
+    if backup.existed and _sorted(json_text.load(left)) == _sorted(document(backup) or {}):
+        return backup
+    if not backup.existed and json_text.load(left) == {} and text == registration.new_file(text):
+        return Content("", False)
+    return Content(left, True)
+
+
+def document(content: Content) -> Any:
+    """Return what a file holds, `None` if it holds nothing, or no JSON."""
+    try:
+        return None if json_text.is_blank(content.text) else json_text.load(content.text)
+    except ValueError:
+        return None
+
+
+def _sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def recall(state_dir: str, path: Path) -> Record | None:

@@ -62,15 +62,13 @@ def _take_out(path: Path, dry_run: bool) -> bool:
 
 def _restored(text: str, record: settings_file.Record | None, backup: settings_file.Content) -> str | None:
     """Return what the file is to hold, `None` if it is to go."""
-    untouched = record is not None and record.written == settings_file.fingerprint(text)
-    if untouched and backup.existed and record is not None and record.existed:
+    if record is None:
+        guess = settings_file.guess(text, backup)
+        return guess.text if guess.existed else None
+    if record.written == settings_file.fingerprint(text) and backup.existed and record.existed:
         return backup.text
-    try:
-        before = None if json_text.is_blank(backup.text) else json_text.load(backup.text)
-    except ValueError:
-        before = None
-    left = registration.take_out(text, before)
-    return None if record and not record.existed and json_text.load(left) == {} else left
+    left = registration.take_out(text, settings_file.document(backup))
+    return None if not record.existed and json_text.load(left) == {} else left
 
 
 def _remove(path: Path, folders: int) -> None:
