@@ -67,6 +67,34 @@ SCENARIOS = [
         {3: (3,)},
     ),
     Scenario("another session is another chain", [call(), call(session="b"), call(), call(session="b")], {}),
+    Scenario("however often: no more than three reminders", [call()] * 100, {3: (3,), 5: (5,), 8: (8,)}),
+    # Work that looks like a loop to those who count names of tools, or compare loosely
+    Scenario(
+        "moving, searching and editing file after file is work",
+        [
+            call(arguments, name)
+            for n in range(8)
+            for name, arguments in (("Bash", {"command": f"git mv a{n} b"}), ("Grep", {"q": n}), ("Edit", {"f": n}))
+        ],
+        {},
+    ),
+    Scenario("reading a file block by block is work", [call({"f": "x", "offset": n * 2000}) for n in range(12)], {}),
+    Scenario(
+        "so is listing one directory after another", [call({"command": f"ls d{n}"}, "Bash") for n in range(12)], {}
+    ),
+    Scenario("numbers tell commands apart", [call({"command": f"gh pr merge {n}"}, "Bash") for n in range(6)], {}),
+    Scenario("testing after every edit is work", [call({"c": "pytest"}), call({"n": 1}, "Edit")] * 5, {}),
+    Scenario(
+        "the same in other words is another call",
+        [*[call({"command": "ls d/"}, "Bash")] * 6, *[call({"command": "ls -la d/"}, "Bash")] * 5],
+        {3: (3,), 5: (5,), 9: (3,), 11: (5,)},
+    ),
+    Scenario(
+        "polling is silent where its tool is excluded",
+        [call({"chars": ""}, "write_stdin"), call(name="mcp__ci__check_status")] * 8,
+        {},
+        {"exclude": ["write_stdin", "mcp__*__check_*"]},
+    ),
     # Canonical arguments
     Scenario(
         "the order of keys is irrelevant",
@@ -222,6 +250,12 @@ SCENARIOS = [
         "null and empty mean the main agent",
         [call(), {**call(), "agent_id": None}, {**call(), "agent_id": ""}],
         {3: (3,)},
+    ),
+    Scenario("an agent whose mark flips is two agents", [call(agent="a"), call(agent="b")] * 2, {}),
+    Scenario(
+        "two agents that read the same file in turn do not add up",
+        [call(agent="a"), call(agent="b"), call(agent="a"), call(agent="b"), call(agent="a")],
+        {5: (3,)},
     ),
     Scenario("agent_type alone marks no subagent", [call(), {**call(), "agent_type": "x"}, call()], {3: (3,)}),
     # Prompts

@@ -91,3 +91,28 @@ def test_the_same_report_after_two_seconds_is_a_new_call() -> None:
     assert count("PostToolBatch", 140.1) == 2
     assert count("PostToolBatch", 150.0) == 3, "reported by the batch alone this time"
     assert count("PostToolBatch", 20.0) == 4, "the clock was set back"
+
+
+@pytest.mark.parametrize("lost", [b"", b"\n", b'{"hook_event_name": "PostToolUse", "tool', b"\x81\x8a"])
+def test_an_event_that_got_lost_neither_counts_nor_resets(lost: bytes, guard: Guard) -> None:
+    """On Windows hosts were seen to send nothing, or a part."""
+    guard.call(), guard.call()
+    assert guard.hook("post-tool-use", lost).code == 1
+    assert guard.hook("user-prompt-submit", lost).code == 1
+    assert "3 times" in guard.call().reminder
+
+
+@pytest.mark.parametrize("fields", [{}, {"session_id": ""}, {"session_id": None}])
+def test_a_prompt_without_a_session_resets_nobody(fields: dict[str, Any], guard: Guard) -> None:
+    guard.call(), guard.call()
+    payload = {"hook_event_name": "UserPromptSubmit", "prompt": "go on", **fields}
+    assert guard.hook("user-prompt-submit", payload) == (0, "", "")
+    assert "3 times" in guard.call().reminder
+
+
+def test_a_session_that_only_starts_leaves_nothing(guard: Guard) -> None:
+    """Claude Code was seen to report a start with an id that it never uses again."""
+    for command in ("post-tool-use", "user-prompt-submit", "session-end"):
+        payload = {"session_id": "never-used", "hook_event_name": "SessionStart", "source": "resume"}
+        assert guard.hook(command, payload) == (0, "", "")
+    assert guard.files() == []

@@ -3,7 +3,6 @@
 import platform
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -56,9 +55,10 @@ def fetch(folder: Path, name: str) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         pack = ["npm", "pack", "--silent", PROGRAMS[name].package, "--pack-destination", scratch]
         subprocess.run(pack, check=True, stdin=subprocess.DEVNULL)
-        with tarfile.open(next(Path(scratch).glob("*.tgz"))) as archive:
-            archive.extractall(Path(scratch, "unpacked"))
-        Path(scratch, "unpacked").rename(folder / name)
+        unpacked = Path(scratch, "unpacked")
+        unpacked.mkdir()
+        subprocess.run(["tar", "-xzf", next(Path(scratch).glob("*.tgz")), "-C", unpacked], check=True)
+        unpacked.rename(folder / name)
 
 
 def main() -> None:
