@@ -158,6 +158,8 @@ def _reset(event: payload.Event, file: SessionFile, now: float) -> None:
                 agent.chain = None
                 session.updated_at = now
                 file.save(session)
+            elif not file.exists():
+                file.remove()  # the session ended meanwhile: a lock without it would stay behind
     sweep_daily(file.state_dir, now)
 
 

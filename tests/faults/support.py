@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from tests.support import COMMAND, SESSION, Guard, Result, tool_payload
 
 LONG = os.environ.get("REPEAT_GUARD_FAULTS") == "long"
@@ -63,7 +65,8 @@ def judge(result: Result, *codes: int) -> Result:
 def count(guard: Guard, session: str = SESSION, agent: str = "") -> int:
     """Return the count of a chain as the state file has it; 0 where there is none."""
     try:
-        state = json.loads((guard.state / "sessions" / f"{session}.json").read_bytes())
+        # orjson reads whatever depth the state may have; json stops where the stack of the test itself ends.
+        state = orjson.loads((guard.state / "sessions" / f"{session}.json").read_bytes())
     except FileNotFoundError:
         return 0
     chain = state["agents"].get(agent, {}).get("chain")
