@@ -37,6 +37,7 @@ def run(
     sub: Script | None = None,
     prompts: Sequence[str] = ("go",),
     resume: bool = False,
+    continues: bool = False,
     **environment: str,
 ) -> Stage:
     """Run Claude Code without a terminal.
@@ -48,14 +49,17 @@ def run(
         sub: what the model says to a subagent.
         prompts: what the person says; more than one go into one process, or with `resume` into one each.
         resume: whether each prompt is a start of its own, in the same session.
+        continues: whether that session is there from an earlier run.
         environment: variables.
     """
     command = [*program(version), "-p", "--output-format", "json"]
     runs: list[dict[str, Any]] = [{"arguments": [*command, prompts[0]]}]
-    if resume:
+    if resume or continues:
         session = "5e551011-0000-4000-8000-0000000000e2"
         runs = [{"arguments": [*command, "--session-id", session, prompts[0]]}]
-        runs += [{"arguments": [*command, "--resume", session, prompt]} for prompt in prompts[1:]]
+        again = prompts if continues else prompts[1:]
+        runs = [] if continues else runs
+        runs += [{"arguments": [*command, "--resume", session, prompt]} for prompt in again]
     elif len(prompts) > 1:
         lines = [{"type": "user", "message": {"role": "user", "content": prompt}} for prompt in prompts]
         streamed = [*program(version), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]

@@ -1,8 +1,11 @@
 """The real Claude Code against a scripted model: what reaches the model is in its next request."""
 
+import fcntl
 import json
+import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +49,7 @@ def test_eight_identical_calls(version: str, events: str, guard: Guard) -> None:
     stage = claude.run(guard, [SAME] * 9, version=version)
     went_well(stage)
     assert stage.told() == [3, 5, 8]
-    assert "called 8 times in a row" in stage.last
+    assert re.findall(r"called (\d+) times in a row", stage.last) == ["3", "5", "8"], "each once, and they stay"
     assert stage.last.count("tool_use_id") == 9, "every call ran"
     assert "called 8 times in a row" in claude.transcript(guard)
     assert bool(guard.shown()) == (events == "safe"), "the end of the session removes its state"
@@ -54,18 +57,31 @@ def test_eight_identical_calls(version: str, events: str, guard: Guard) -> None:
     assert claude.settings_file(guard).read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [FIRST_BATCH, OLD])
+SHORT = (
+    'repeat-guard noticed a repeated tool call: "TodoWrite" has now been called 3 times in a row with identical '
+    "arguments. The last result already shows what this call gives; read it before going on. "
+    "If the task is not complete, change the approach or the arguments."
+)
+DETAILED = (
+    'repeat-guard noticed a repeated tool call: "TodoWrite" has now been called 5 times in a row with identical '
+    'arguments: {"todos":[{"activeForm":"doing a","content":"a","status":"pending"}]}\n'
+    "Repeating it makes no progress. Choose a different action or different arguments, "
+    "or finish if the evidence gathered so far is enough."
+)
+
+
+@pytest.mark.parametrize("version", [CURRENT, FIRST_BATCH, OLD])
 def test_the_same_list_written_again_and_again(version: str, guard: Guard) -> None:
-    """Five identical TodoWrite calls: short at 3, detailed at 5."""
+    """Five identical TodoWrite calls: short at 3, detailed at 5. The current version has no such tool any more."""
     claude.configure(guard)
-    wire(guard, "batch" if version == FIRST_BATCH else "per-call")
+    wire(guard, "per-call" if version == OLD else "batch")
     stage = claude.run(guard, [TODO] * 5, version=version)
     went_well(stage)
     assert stage.told() == [3, 5]
     third, fifth = (json.dumps(stage.requests[number]) for number in (3, 5))
-    assert "change the approach or the arguments" in third
-    assert "makes no progress" not in third
-    assert "makes no progress" in fifth
+    short, detailed = (json.dumps(text)[1:-1] for text in (SHORT, DETAILED))
+    assert (third.count(short), third.count(detailed)) == (1, 0)
+    assert (fifth.count(short), fifth.count(detailed)) == (1, 1)
 
 
 FAILING: list[tuple[str, Any, set[str]]] = [
@@ -100,13 +116,13 @@ def test_three_identical_calls_in_one_step(version: str, events: str, guard: Gua
     assert stage.told() == [1, 2]
 
 
-@pytest.mark.parametrize("events", ["batch", "per-call"])
-def test_a_subagent_has_a_chain_of_its_own(events: str, guard: Guard) -> None:
+@pytest.mark.parametrize(("version", "events"), [set_ for set_ in SETS if set_[1] != "safe"])
+def test_a_subagent_has_a_chain_of_its_own(version: str, events: str, guard: Guard) -> None:
     claude.configure(guard)
     wire(guard, events)
     task = {"description": "look", "prompt": "SUBTASK: look around", "subagent_type": "general-purpose"}
     script = [SAME, SAME, [{"tool": "Agent", "input": task}], SAME, OTHER]
-    stage = claude.run(guard, script, sub=[SAME] * 4)
+    stage = claude.run(guard, script, sub=[SAME] * 4, version=version)
     went_well(stage)
     assert stage.told(stage.subagent) == [3]
     assert stage.told() == []
@@ -158,6 +174,18 @@ def test_a_resumed_session_counts_on_where_no_prompt_is_registered(guard: Guard)
     stage = claude.run(guard, [SAME, SAME, [{"text": "so far"}], SAME], prompts=("go", "go on"), resume=True)
     went_well(stage)
     assert stage.told() == [4]
+
+
+def test_a_session_that_ended_starts_afresh_when_resumed(guard: Guard) -> None:
+    """With SessionEnd and no prompt registered it is the removal that starts anew."""
+    commands = {"PostToolUse": "post-tool-use", "SessionEnd": "session-end"}
+    lines = {event: f"{shlex.quote(COMMAND)} {name}" for event, name in commands.items()}
+    claude.configure(guard, hooks={e: [{"hooks": [{"type": "command", "command": c}]}] for e, c in lines.items()})
+    script = [SAME, SAME, [{"text": "so far"}], SAME, SAME, SAME]
+    stage = claude.run(guard, script, prompts=("go", "go on"), resume=True)
+    went_well(stage)
+    assert stage.told() == [6]
+    assert guard.shown() == []
 
 
 def test_all_events_at_once_count_once(guard: Guard) -> None:
@@ -242,6 +270,68 @@ def test_a_guard_that_is_broken_harms_nothing(name: str, version: str, guard: Gu
     assert "the prompt that must arrive" in stage.last
     assert stage.last.count('"content": "same"') + stage.last.count('"text": "same"') == 3
     assert json.loads(stage.runs[0]["out"])["result"] == "done"
+
+
+def _missing_config(guard: Guard) -> str:
+    guard.environment["REPEAT_GUARD_CONFIG"] = str(guard.home / "nowhere.toml")
+    return "post-tool-use"
+
+
+def _wrong_config(guard: Guard) -> str:
+    file = guard.home / "config.toml"
+    file.write_text("thresholds = [1]")
+    guard.environment["REPEAT_GUARD_CONFIG"] = str(file)
+    return "post-tool-use"
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        pytest.param(lambda _: "post-tool-usee", id="a typing mistake in the command"),
+        pytest.param(lambda _: "post-tool-use --bogus", id="an option that does not exist"),
+        pytest.param(_missing_config, id="the settings file is missing"),
+        pytest.param(_wrong_config, id="a setting is wrong"),
+    ],
+)
+def test_a_registration_that_fails_loud_harms_nothing(prepare: Callable[[Guard], str], guard: Guard) -> None:
+    """The guard's own failures, on every event that a prompt or a call meets: nothing is blocked, nothing lost."""
+    line = f"{shlex.quote(COMMAND)} {prepare(guard)}"
+    events = ("PostToolUse", "PostToolBatch", "UserPromptSubmit", "SessionEnd")
+    claude.configure(guard, hooks={event: [{"hooks": [{"type": "command", "command": line}]}] for event in events})
+    stage = claude.run(guard, [SAME] * 3, prompts=["the prompt that must arrive"])
+    went_well(stage)
+    assert len(stage.requests) == 4
+    assert stage.told() == []
+    assert "the prompt that must arrive" in stage.last
+    assert json.loads(stage.runs[0]["out"])["result"] == "done"
+
+
+def test_a_lock_that_another_process_holds_delays_and_harms_nothing(guard: Guard) -> None:
+    """Each hook gives up after its 2 s: the calls go uncounted, and the prompt arrives."""
+    claude.configure(guard)
+    wire(guard, "safe")
+    first = claude.run(guard, [SAME] * 2, resume=True)
+    went_well(first)
+    [session] = guard.shown()
+    with (guard.state / "sessions" / f"{session['session_id']}.lock").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        script = [SAME, SAME, [{"text": "so far"}], *[SAME] * 2]
+        stage = claude.run(guard, script, prompts=("the prompt that must arrive",), continues=True)
+    went_well(stage)
+    assert stage.told() == []
+    assert "the prompt that must arrive" in stage.last
+    assert len(stage.requests) == 3, "both calls and the end"
+    assert guard.counts(session["session_id"]) == {None: 2}
+
+
+def test_a_wrong_project_file_is_passed_over(guard: Guard) -> None:
+    """A repository can't break the agent of whoever works in it, nor the guard."""
+    claude.configure(guard)
+    wire(guard, "batch")
+    (project(guard) / ".repeat-guard.toml").write_text("thresholds = [")
+    stage = claude.run(guard, [SAME] * 4)
+    went_well(stage)
+    assert stage.told() == [3]
 
 
 def test_a_checkout_is_no_plugin(guard: Guard) -> None:

@@ -1,8 +1,10 @@
 """The real Codex against a scripted model: what reaches the model is in its next request."""
 
 import json
+import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +76,8 @@ def test_eight_identical_calls(guard: Guard) -> None:
     assert stage.told() == [3, 5, 8]
     said = [item for item in stage.requests[-1]["input"] if SIGNATURE in json.dumps(item)]
     assert [item["role"] for item in said] == ["developer"] * 3
-    assert "called 8 times in a row" in json.dumps(said[-1])
+    counts = [re.findall(r"called (\d+) times", json.dumps(item)) for item in said]
+    assert counts == [["3"], ["5"], ["8"]], "each once, and they stay"
     rollout = "".join(path.read_text() for path in (guard.home / ".codex/sessions").rglob("*.jsonl"))
     assert "called 8 times in a row" in rollout
     assert guard.shown() == [], "the end of the session removes its state"
@@ -128,11 +131,26 @@ def test_registered_twice_counts_once(guard: Guard) -> None:
     assert run(guard, [SAME] * 5).told() == [3, 5]
 
 
+def test_the_same_hooks_in_two_files_count_once(guard: Guard) -> None:
+    wire(guard)
+    project = guard.home / "project"
+    project.mkdir(exist_ok=True)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    shutil.copytree(hooks_file(guard).parent, project / ".codex")
+    trust = f'\n[projects.{json.dumps(str(project))}]\ntrust_level = "trusted"\n'
+    (hooks_file(guard).parent / "config.toml").write_text(CONFIG + trust)
+    stage = run(guard, [SAME] * 5)
+    assert stage.told() == [3, 5]
+    hooks_file(guard).unlink()
+    assert run(guard, [SAME] * 3).told() == [3], "and the project's file alone runs too"
+
+
 BROKEN: dict[str, Any] = {
     "the command is missing": "/nowhere/repeat-guard",
     "it exits 1": "/bin/sh -c 'cat >/dev/null; echo wrong >&2; exit 1' x",
     "it is killed": "/bin/sh -c 'kill -9 $$' x",
     "it hangs": "/bin/sh -c 'exec sleep 60' x",
+    "a typing mistake": f"{shlex.quote(COMMAND)} mistyped",
     "no state directory": lambda guard: (guard.home / "state").write_text("a file"),
     "wrong settings": lambda guard: guard.environment.update(REPEAT_GUARD_THRESHOLDS="none"),
 }
