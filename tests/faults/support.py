@@ -65,10 +65,13 @@ def judge(result: Result, *codes: int) -> Result:
 def count(guard: Guard, session: str = SESSION, agent: str = "") -> int:
     """Return the count of a chain as the state file has it; 0 where there is none."""
     try:
-        # orjson reads whatever depth the state may have; json stops where the stack of the test itself ends.
-        state = orjson.loads((guard.state / "sessions" / f"{session}.json").read_bytes())
+        data = (guard.state / "sessions" / f"{session}.json").read_bytes()
     except FileNotFoundError:
         return 0
+    try:
+        state = json.loads(data)
+    except RecursionError:  # the stack of the test itself is too deep already
+        state = orjson.loads(data)
     chain = state["agents"].get(agent, {}).get("chain")
     return chain["count"] if chain else 0
 

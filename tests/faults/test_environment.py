@@ -221,7 +221,7 @@ def test_hardly_an_open_file(files: int, guard: Guard) -> None:
     counts_again(guard)
 
 
-@pytest.mark.parametrize("megabytes", [64, 96, 128, 200])
+@pytest.mark.parametrize("megabytes", [96, 128, 200])
 def test_little_memory(megabytes: int, guard: Guard) -> None:
     guard.call()
     limit = megabytes << 20

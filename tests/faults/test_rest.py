@@ -48,7 +48,7 @@ def provoke(guard: Guard) -> None:
     batch = telling(hook_event_name="PostToolBatch", tool_calls=[telling(), {"tool_name": 7}])
     judge(guard.hook("post-tool-use", batch), 1)
     judge(guard.hook("user-prompt-submit", telling(hook_event_name="UserPromptSubmit", source="system")), 0)
-    nested = json.dumps(telling()).replace('"s3cret-label"', "[" * 5_000 + '"s3cret-nested"' + "]" * 5_000)
+    nested = json.dumps(telling()).replace('"s3cret-label"', "[" * 200_000 + '"s3cret-nested"' + "]" * 200_000)
     judge(guard.hook("post-tool-use", nested.encode()), 1)
     judge(guard.hook("post-tool-use", b'{"s3cret-broken'), 1)
     judge(guard.hook("post-tool-use", telling(session_id=["s3cret-session"])), 1)
