@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from repeat_guard_cli import wire
+from repeat_guard_cli.agents import version_text
+from repeat_guard_cli.agents.claude_code import BATCH_SINCE, CONTEXT_SINCE, FAILURES_SINCE
 from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.fingerprint import MISSING
 from repeat_guard_cli.payload import Event
@@ -29,6 +31,7 @@ from repeat_guard_cli.transcripts.events import (
     holds_inexact,
     is_cut,
     number,
+    only_id,
     parse,
     string,
     text_of,
@@ -85,7 +88,7 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
                 continue
             if b'"tool_use"' not in line:
                 if b'"tool_result"' in line:
-                    if call_id := _only_call_id(line):
+                    if call_id := only_id(line, b'"tool_use_id"'):
                         yield Result(call_id, line)
                         continue
                 elif b'"user"' not in line and not (wants.usage and b'"usage"' in line):
@@ -107,10 +110,11 @@ def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str]) 
     kind, message, at = fields.get("type"), fields.get("message"), string(fields, "timestamp")
     if kind == "progress":
         data = fields.get("data")
-        if not isinstance(data, dict) or data.get("type") != "agent_progress" or not isinstance(data["message"], dict):
+        inner = data.get("message") if isinstance(data, dict) and data.get("type") == "agent_progress" else None
+        if not isinstance(inner, dict):
             return
         agent_id = string(data, "agentId") or SIDECHAIN
-        kind, message, at = data["message"].get("type"), data["message"].get("message"), at
+        kind, message = inner.get("type"), inner.get("message")
     if not isinstance(message, dict) or agent_id in elsewhere:
         return
     if kind == "assistant":
@@ -173,18 +177,24 @@ def _prompt(fields: dict[str, Any], text: str) -> Event:
     return event
 
 
-def _only_call_id(line: bytes) -> str:
-    """Return the id of the call that a line holds the result of, `""` where that takes parsing."""
-    name = b'"tool_use_id"'
-    at = line.find(name)
-    if at < 0 or line.find(name, at + 1) >= 0:
+def hook_name(tool_name: str) -> str:
+    """Return the name that hooks are told: the same."""
+    return tool_name
+
+
+def unseen(tool_name: str, version: str, *, failed: bool, refused: bool) -> str:
+    """Say why the live hook would not have been told of a call; see `runs.Format`."""
+    del tool_name
+    number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    if not number:
         return ""
-    start = line.find(b'"', at + len(name))
-    end = line.find(b'"', start + 1)
-    call_id = line[start + 1 : end]
-    if start < 0 or end < 0 or b"\\" in call_id or line[at + len(name) : start].strip() != b":":
-        return ""
-    return call_id.decode(errors="replace")
+    if number < CONTEXT_SINCE:
+        return f"before {version_text(CONTEXT_SINCE)} Claude Code passes no reminder on"
+    if refused and number < BATCH_SINCE:
+        return f"before {version_text(BATCH_SINCE)} Claude Code tells hooks of no denied or invalid calls"
+    if failed and number < FAILURES_SINCE:
+        return f"before {version_text(FAILURES_SINCE)} Claude Code tells hooks of no failing calls"
+    return ""
 
 
 def outcomes(line: bytes) -> Iterator[Outcome]:

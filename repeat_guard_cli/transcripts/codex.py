@@ -29,6 +29,7 @@ from repeat_guard_cli.transcripts.events import (
     holds_inexact,
     is_cut,
     number,
+    only_id,
     parse,
     string,
     text_of,
@@ -45,6 +46,9 @@ CALLS = {
 """The items that are calls, and which field holds the arguments."""
 NAMES = {"local_shell_call": "local_shell", "web_search_call": "web_search", "tool_search_call": "tool_search"}
 """The tools of items that name none."""
+SHELLS = ("shell", "shell_command", "exec_command", "local_shell")
+UNSEEN = ("update_plan", "write_stdin", "web_search", "tool_search", "spawn_agent")
+"""The tools whose calls reach no hook (0.171.0)."""
 REFUSED = ("exec command rejected", "rejected by user", "patch rejected", "unsupported call", "failed to parse function")
 """How outputs of calls begin that never ran."""
 _MARKERS = (b'_call"', b'"user_message"', b'"session_meta"')
@@ -76,7 +80,7 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             if is_cut(line):
                 yield Broken()
                 continue
-            if b'_call_output"' in line and (call_id := _only_call_id(line)):
+            if b'_call_output"' in line and (call_id := only_id(line, b'"call_id"')):
                 yield Result(call_id, line)
                 continue
             if not any(marker in line for marker in _MARKERS) and (session.session_id or b'"id"' not in line):
@@ -201,17 +205,17 @@ def _sum(usage: Any) -> int:
     return number(usage, "total_tokens") or number(usage, "input_tokens") + number(usage, "output_tokens")
 
 
-def _only_call_id(line: bytes) -> str:
-    name = b'"call_id"'
-    at = line.find(name)
-    if at < 0 or line.find(name, at + 1) >= 0:
-        return ""
-    start = line.find(b'"', at + len(name))
-    end = line.find(b'"', start + 1)
-    call_id = line[start + 1 : end]
-    if start < 0 or end < 0 or b"\\" in call_id or line[at + len(name) : start].strip() != b":":
-        return ""
-    return call_id.decode(errors="replace")
+def hook_name(tool_name: str) -> str:
+    """Return the name that hooks are told (0.171.0): one for every kind of shell."""
+    return "Bash" if tool_name in SHELLS else tool_name
+
+
+def unseen(tool_name: str, version: str, *, failed: bool, refused: bool) -> str:
+    """Say why the live hook would not have been told of a call; see `runs.Format`."""
+    del version, failed
+    if tool_name in UNSEEN:
+        return f"Codex tells hooks of no {tool_name} calls"
+    return "Codex tells hooks of no denied, invalid or unknown calls" if refused else ""
 
 
 def outcomes(line: bytes) -> Iterator[Outcome]:

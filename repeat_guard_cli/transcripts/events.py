@@ -161,3 +161,20 @@ def number(fields: dict[str, Any], name: str) -> int:
     """Return a field that is a whole number from 0, 0 where it isn't."""
     value = fields.get(name)
     return value if type(value) is int and value > 0 else 0
+
+
+def only_id(line: bytes, name: bytes) -> str:
+    """Return the one value that a line holds for a name, without parsing it; `""` where that takes parsing.
+
+    Args:
+        name: with its quotes.
+    """
+    at = line.find(name)
+    if at < 0 or line.find(name, at + 1) >= 0:
+        return ""
+    start = line.find(b'"', at + len(name))
+    end = line.find(b'"', start + 1)
+    value = line[start + 1 : end]
+    if start < 0 or end < 0 or b"\\" in value or line[at + len(name) : start].strip() != b":":
+        return ""
+    return value.decode(errors="replace")
