@@ -49,7 +49,13 @@ NAMES = {"local_shell_call": "local_shell", "web_search_call": "web_search", "to
 SHELLS = ("shell", "shell_command", "exec_command", "local_shell")
 UNSEEN = ("update_plan", "write_stdin", "web_search", "tool_search", "spawn_agent")
 """The tools whose calls reach no hook (0.171.0)."""
-REFUSED = ("exec command rejected", "rejected by user", "patch rejected", "unsupported call", "failed to parse function")
+REFUSED = (
+    "exec command rejected",
+    "rejected by user",
+    "patch rejected",
+    "unsupported call",
+    "failed to parse function",
+)
 """How outputs of calls begin that never ran."""
 _MARKERS = (b'_call"', b'"user_message"', b'"session_meta"')
 _HEADER = re.compile(r"^(?:Chunk ID|Wall time|Original token count)\b.*\n?", re.MULTILINE)

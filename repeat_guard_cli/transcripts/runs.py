@@ -74,6 +74,7 @@ class Stream(NamedTuple):
         tracked: the calls that count; the others are transparent.
         repeats: calls that were the same as the one before.
         tokens: spent in all runs after the first threshold, also in those that are too short to be listed.
+        reminders: that would have come in all runs.
         runs: those long enough.
     """
 
@@ -82,6 +83,7 @@ class Stream(NamedTuple):
     tracked: int
     repeats: int
     tokens: int
+    reminders: int
     runs: list[Run]
 
 
@@ -109,7 +111,9 @@ class Format(Protocol):
     def recognises(self, line: dict[str, Any]) -> bool:
         """Tell whether a line is one that only this agent writes."""
 
-    def read(self, lines: Iterable[bytes], wants: events.Wants, elsewhere: Collection[str]) -> Iterator[events.Happening]:
+    def read(
+        self, lines: Iterable[bytes], wants: events.Wants, elsewhere: Collection[str]
+    ) -> Iterator[events.Happening]:
         """Tell what happened.
 
         Args:
@@ -162,7 +166,7 @@ class _Stream:
     def __init__(self) -> None:
         self.chain: _Chain | None = None
         self.runs: list[_Chain] = []
-        self.calls = self.tracked = self.repeats = self.tokens = 0
+        self.calls = self.tracked = self.repeats = self.tokens = self.reminders = 0
         self.pending = 0
         self.messages: dict[str, bool] = {}
         self.since_usage: tuple[_Chain, bool] | None = None
@@ -265,6 +269,7 @@ class Analysis:
         chain.count, chain.last_at = count, call.at
         if count in self._settings.thresholds:
             chain.reminders.append((count, call.at))
+            stream.reminders += 1
         if stream.since_usage is None:
             stream.since_usage = (chain, count > first)
         self._await(call.call_id, chain)
@@ -316,7 +321,9 @@ class Analysis:
             chain.unclear += outcome.failed is None
             if len(chain.contents) < 2:
                 chain.contents.add(digest(repr(outcome.content)))
-            why = self._form.unseen(chain.call.tool_name, chain.version, failed=outcome.failed is True, refused=outcome.refused)
+            why = self._form.unseen(
+                chain.call.tool_name, chain.version, failed=outcome.failed is True, refused=outcome.refused
+            )
             if why:
                 chain.unseen[why] = chain.unseen.get(why, 0) + 1
 
@@ -367,7 +374,7 @@ class Analysis:
 
     def _report(self, agent_id: str, stream: _Stream) -> Stream:
         runs = [self._run(chain) for chain in stream.runs]
-        return Stream(agent_id, stream.calls, stream.tracked, stream.repeats, stream.tokens, runs)
+        return Stream(agent_id, stream.calls, stream.tracked, stream.repeats, stream.tokens, stream.reminders, runs)
 
     def _run(self, chain: _Chain) -> Run:
         call = chain.call
