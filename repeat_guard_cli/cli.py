@@ -151,7 +151,7 @@ def _doctor(
 def _scan(
     paths_to_read: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Transcripts, or folders of them; by default the agents' own."),
+        typer.Argument(metavar="PATH", help="Transcripts, or folders of them; by default the agents' own."),
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Only transcripts of claude-code or codex.")] = None,
     since: Annotated[
@@ -165,7 +165,7 @@ def _scan(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, stable for scripts.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to open in a browser.")] = None,
 ) -> int:
-    """Show where past sessions repeated calls: is the guard worth it, and would it cry wolf?
+    """Show where past sessions repeated calls: whether the guard is worth it, and whether it would cry wolf.
 
     Reads what Claude Code and Codex wrote down of their sessions, by the rules that the hooks run; without the
     what-if options by the settings in force. Writes nothing but FILE.

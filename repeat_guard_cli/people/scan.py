@@ -70,11 +70,14 @@ def scan(options: Options) -> int:
         for reading in readings
         if reading.found.named and not reading.agent and not reading.problem
     ]
-    for line in problems:
-        hook.complain(line)
     if not any(reading.transcript for reading in readings) and (tasks or not found):
         where = ", ".join(options.paths) or "the agents' folders"
-        raise GuardError(f"no transcripts of {_titles(options.agent)} could be read in {where}; name a file or folder")
+        nothing = f"no transcripts of {_titles(options.agent)} could be read in {where}; name a file or folder"
+        if len(problems) == 1:
+            raise GuardError(problems[0])
+        _complain(problems)
+        raise GuardError(nothing)
+    _complain(problems)
 
     document = scan_document.document(readings, question, problems)
     if options.html is not None:
@@ -84,6 +87,11 @@ def scan(options: Options) -> int:
     else:
         scan_text.show(document, options.html)
     return hook.OK
+
+
+def _complain(problems: list[str]) -> None:
+    for line in problems:
+        hook.complain(line)
 
 
 def _titles(agent: str | None) -> str:

@@ -57,9 +57,7 @@ def figures(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("reminders", f"{summary['reminders']:,} would have come, at {thresholds} in a row"),
         ("tokens after the first", f"{summary['tokens_after_first_threshold']:,}, cached ones included"),
     ]
-    for name in ("include", "exclude"):
-        if settings[name]:
-            lines.append((name, ", ".join(settings[name])))
+    lines += [(name, ", ".join(settings[name])) for name in ("include", "exclude") if settings[name]]
     if settings["since"]:
         lines.append(("since", settings["since"][:16].replace("T", " ") + " UTC"))
     return lines

@@ -111,7 +111,7 @@ def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str]) 
     if kind == "progress":
         data = fields.get("data")
         inner = data.get("message") if isinstance(data, dict) and data.get("type") == "agent_progress" else None
-        if not isinstance(inner, dict):
+        if not isinstance(data, dict) or not isinstance(inner, dict):
             return
         agent_id = string(data, "agentId") or SIDECHAIN
         kind, message = inner.get("type"), inner.get("message")

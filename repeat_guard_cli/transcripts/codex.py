@@ -57,7 +57,7 @@ REFUSED = (
     "failed to parse function",
 )
 """How outputs of calls begin that never ran."""
-_MARKERS = (b'_call"', b'"user_message"', b'"session_meta"')
+_MARKERS = (b'_call"', b'_call_output"', b'"user_message"')
 _HEADER = re.compile(r"^(?:Chunk ID|Wall time|Original token count)\b.*\n?", re.MULTILINE)
 _EXIT = re.compile(r"\b(?:exited with code|[Ee]xit code:?|exit status:?) (-?\d+)")
 
@@ -76,11 +76,10 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
     """Tell what happened; see `claude_code.read`. What a fork repeats of its parent is told as its own."""
     del elsewhere
     session = Session("", "")
-    total: int | None = None
-    skipped = b""  # the last count of tokens that nobody wanted: the next one's are what it has more
+    tokens = _Tokens()
     for line in lines:
         if b'"token_count"' in line and not wants.usage and not is_cut(line):
-            skipped = line
+            tokens.skipped = line
             continue
         if len(line) > SMALL_LINE:
             if is_cut(line):
@@ -89,9 +88,8 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             if b'_call_output"' in line and (call_id := only_id(line, b'"call_id"')):
                 yield Result(call_id, line)
                 continue
-            if not any(marker in line for marker in _MARKERS) and (session.session_id or b'"id"' not in line):
-                if b'"message"' not in line or b'"response_item"' in line or b'"event_msg"' in line:
-                    continue
+            if session.session_id and not _may_matter(line):
+                continue
         fields = parse(line)
         if fields is None:
             if line.strip():
@@ -105,13 +103,16 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             session = found
             yield session
         elif item.get("type") == "token_count" and fields.get("type") == "event_msg":
-            if skipped:
-                total, skipped = _tokens(_payload(skipped), None)[1], b""
-            tokens, total = _tokens(item, total)
-            if tokens:
-                yield Usage(session.agent_id, "", tokens, follows=True)
+            yield Usage(session.agent_id, "", tokens.of(item), follows=True)
         else:
             yield from _read_item(fields, item, wrapped, session.agent_id, at, line)
+
+
+def _may_matter(line: bytes) -> bool:
+    """Tell whether a line may hold a call or a prompt, without parsing it."""
+    if any(marker in line for marker in _MARKERS):
+        return True
+    return b'"message"' in line and b'"response_item"' not in line and b'"event_msg"' not in line
 
 
 def _session(fields: dict[str, Any], item: dict[str, Any], wrapped: bool) -> Session | None:
@@ -190,19 +191,34 @@ def _prompt(text: str) -> Event:
     return event
 
 
-def _tokens(item: dict[str, Any], before: int | None) -> tuple[int, int | None]:
-    """Return the tokens of the latest message and of all so far; the same count is often reported twice."""
-    info = item.get("info", item)
-    if not isinstance(info, dict):
-        return 0, before
-    total_usage, last_usage = info.get("total_token_usage", info), info.get("last_token_usage")
-    total = _sum(total_usage)
-    last = _sum(last_usage) if isinstance(last_usage, dict) else total
-    if not total:
-        return last, before
-    if before is None or total < before:
-        return last, total
-    return total - before, total
+class _Tokens:
+    """Tells what each message cost from counts that are, for the most part, of all so far.
+
+    Attributes:
+        skipped: the last line that nobody wanted; what comes next is what it has more.
+    """
+
+    def __init__(self) -> None:
+        self.skipped = b""
+        self._total = 0
+
+    def of(self, item: dict[str, Any]) -> int:
+        """Return the tokens of the latest message; 0 where the same count is reported again."""
+        if self.skipped:
+            _, self._total = self._read(_payload(self.skipped))
+            self.skipped = b""
+        tokens, self._total = self._read(item)
+        return tokens
+
+    def _read(self, item: dict[str, Any]) -> tuple[int, int]:
+        info = item.get("info", item)
+        if not isinstance(info, dict):
+            return 0, self._total
+        total, last = _sum(info.get("total_token_usage", info)), info.get("last_token_usage")
+        latest = _sum(last) if isinstance(last, dict) else total
+        if not total:
+            return latest, self._total
+        return (total - self._total if 0 < self._total <= total else latest), total
 
 
 def _sum(usage: Any) -> int:

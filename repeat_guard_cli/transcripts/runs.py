@@ -5,8 +5,9 @@ Pure: no I/O, no clock, no environment.
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from repeat_guard_cli import guard, prompts
 from repeat_guard_cli.errors import GuardError
@@ -29,7 +30,8 @@ _TELLING = ("command", "cmd", "file_path", "path", "notebook_path")
 """The arguments that tell most calls apart."""
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True)
+class Run:
     """Consecutive identical calls of one agent.
 
     Attributes:
@@ -67,7 +69,8 @@ class Run(NamedTuple):
     redacted: bool
 
 
-class Stream(NamedTuple):
+@dataclass(frozen=True)
+class Stream:
     """One agent of a session.
 
     Attributes:
@@ -87,7 +90,8 @@ class Stream(NamedTuple):
     runs: list[Run]
 
 
-class Transcript(NamedTuple):
+@dataclass(frozen=True)
+class Transcript:
     """What one file told.
 
     Attributes:
