@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.people import scan
 from repeat_guard_cli.transcripts import claude_code, codex, events, files
 from tests.support import COMMAND, Guard
-from tests.transcripts import Claude, Codex, Lines, at, runs
+from tests.transcripts import Claude, Codex, at, runs
 
 
 def found(guard: Guard, *arguments: str | Path, **environment: str) -> dict[str, Any]:
@@ -330,8 +329,6 @@ def test_what_is_left_out_early_changes_nothing(small: int, tmp_path: Path, monk
         rollout.prompt("x" * 2_000) if number % 11 == 10 else None
         rollout.call("shell", {"command": f"{number // 6}" * 1_000}, f"{number % 9}" * 2_000, tokens=10)
         rollout.item(type="reasoning", encrypted_content="x" * 2_000)
-    expected = {"claude-code": [6, 4, 6, 4, 3, 5, 6], "codex": [6, 4, 6, 4, 3, 5, 6]}
-    del expected
     readings = []
     for chosen in (small, events.SMALL_LINE):
         monkeypatch.setattr(claude_code, "SMALL_LINE", chosen)
@@ -345,6 +342,9 @@ def test_what_is_left_out_early_changes_nothing(small: int, tmp_path: Path, monk
 def read(path: Path) -> files.Reading:
     (one,), _ = files.find([str(path)])
     return files.read(files.Task(one, "", settings.Settings({}), 3, None, frozenset()))
+
+
+MOST_KILOBYTES = 250_000
 
 
 def test_memory_does_not_grow_with_the_file(guard: Guard) -> None:
@@ -361,8 +361,7 @@ def test_memory_does_not_grow_with_the_file(guard: Guard) -> None:
     code += "; print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=guard.environment, check=True)
     kilobytes = int(done.stdout.split()[-1]) / (1024 if sys.platform == "darwin" else 1)
-    assert resource.getpagesize() > 0
-    assert kilobytes < 300_000
+    assert kilobytes < MOST_KILOBYTES
 
 
 # Questions
@@ -478,7 +477,7 @@ def test_the_summary(guard: Guard) -> None:
 
 
 def test_nothing_to_see(guard: Guard) -> None:
-    out = guard.run("scan", str(looping(times=2).write(guard.home / "one.jsonl"))).out
+    out = guard.run("scan", str(looping(times=2).write(guard.home / "one.jsonl")), COLUMNS="200").out
     assert "Nothing to see" in out
     assert "would have said nothing" in out
     assert "worst" not in out
@@ -641,11 +640,10 @@ def test_interrupted(guard: Guard) -> None:
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"")
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
-
-
-def test_lines_of_a_transcript_are_bytes() -> None:
-    lines = Lines()
-    lines.add({"a": "é"})
-    assert lines.data() == b'{"a":"\\u00e9"}\n'
+    for _ in range(100):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process is left")

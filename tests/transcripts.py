@@ -103,12 +103,12 @@ class Claude(Lines):
 class Codex(Lines):
     """A transcript of Codex; `legacy` ones have no envelopes."""
 
-    def __init__(self, session_id: str = "c1", version: str = "0.142.4", legacy: bool = False, **meta: Any) -> None:
+    def __init__(self, own_id: str = "c1", version: str = "0.142.4", legacy: bool = False, **meta: Any) -> None:
         super().__init__()
-        self.session_id = session_id
+        self.own_id = own_id
         self.legacy = legacy
         self.total = 0
-        own = {"id": session_id, "timestamp": at(0), "instructions": None, "git": {}}
+        own = {"id": own_id, "timestamp": at(0), "instructions": None, "git": {}}
         self.add(own if legacy else self.wrapped("session_meta", {**own, "cli_version": version, **meta}))
 
     def wrapped(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Codex(Lines):
     ) -> str:
         """Add a call, its output, and what the message cost."""
         self.calls += 1
-        call_id = f"call_{self.session_id}_{self.calls}"
+        call_id = f"call_{self.own_id}_{self.calls}"
         text = json.dumps({"cmd": "git status"}) if arguments is None else arguments
         text = text if isinstance(text, str) else json.dumps(text)
         self.item(type="function_call", name=name, arguments=text, call_id=call_id)

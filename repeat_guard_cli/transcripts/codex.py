@@ -57,7 +57,7 @@ REFUSED = (
     "failed to parse function",
 )
 """How outputs of calls begin that never ran."""
-_MARKERS = (b'_call"', b'_call_output"', b'"user_message"')
+_MARKERS = (b'_call"', b'_call_output"', b'"user_message"', b'"token_count"')
 _HEADER = re.compile(r"^(?:Chunk ID|Wall time|Original token count)\b.*\n?", re.MULTILINE)
 _EXIT = re.compile(r"\b(?:exited with code|[Ee]xit code:?|exit status:?) (-?\d+)")
 
