@@ -604,7 +604,7 @@ def tasks(folder: Path, count: int = 4) -> list[files.Task]:
 @pytest.fixture
 def in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "PARALLEL_BYTES", 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(scan, "_cores", lambda: 2)
 
 
 @pytest.mark.usefixtures("in_parallel")

@@ -142,7 +142,7 @@ def _read_all(tasks: list[files.Task]) -> Iterator[files.Reading]:
         GuardError: a process that helped was ended from outside.
     """
     total = sum(task.found.size for task in tasks)
-    cores = min(len(tasks), os.cpu_count() or 1)
+    cores = min(len(tasks), _cores())
     with _progress(total) as advance:
         if cores < 2 or total < PARALLEL_BYTES:
             for task in tasks:
@@ -167,6 +167,13 @@ def _read_all(tasks: list[files.Task]) -> Iterator[files.Reading]:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _ignore_interrupts() -> None:

@@ -16,6 +16,7 @@ from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.fingerprint import MISSING
 from repeat_guard_cli.payload import Event
 from repeat_guard_cli.transcripts.events import (
+    HEAD,
     MAIN,
     SMALL_LINE,
     Branch,
@@ -29,9 +30,9 @@ from repeat_guard_cli.transcripts.events import (
     Usage,
     Wants,
     holds_inexact,
+    id_at,
     is_cut,
     number,
-    only_id,
     parse,
     string,
     text_of,
@@ -86,13 +87,13 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             if is_cut(line):
                 yield Broken()
                 continue
-            if b'"tool_use"' not in line:
-                if b'"tool_result"' in line:
-                    if call_id := only_id(line, b'"tool_use_id"'):
-                        yield Result(call_id, line)
-                        continue
-                elif b'"user"' not in line and not (wants.usage and b'"usage"' in line):
+            head = line[:HEAD]
+            if b'"tool_result"' in head and b'"user"' in head:
+                if call_id := _only_call_id(line):
+                    yield Result(call_id, line)
                     continue
+            elif not _may_matter(head, line, wants):
+                continue
         fields = parse(line)
         if fields is None:
             if line.strip():
@@ -102,10 +103,26 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
         if found != known and found[0]:
             known = found
             yield Session(*known)
-        yield from _read_line(fields, line, elsewhere)
+        yield from _read_line(fields, line, elsewhere, wants)
 
 
-def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str]) -> Iterator[Happening]:
+def _may_matter(head: bytes, line: bytes, wants: Wants) -> bool:
+    """Tell whether a line may hold a call, a result, a prompt, or a count of tokens that is wanted."""
+    if b'"tool_use"' in line or (wants.usage and b'"usage"' in line):
+        return True
+    if b'"role":"assistant"' in head:
+        return False
+    return b'"user"' in head or b'"user"' in line[-HEAD:] or b'"tool_result"' in line
+
+
+def _only_call_id(line: bytes) -> str:
+    """Return the id of the one call that a line holds the result of, `""` where that takes parsing."""
+    name = b'"tool_use_id"'
+    at = line.find(name)
+    return "" if at < 0 or line.find(name, at + 1) >= 0 else id_at(line, name, at)
+
+
+def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str], wants: Wants) -> Iterator[Happening]:
     agent_id = string(fields, "agentId") or (SIDECHAIN if fields.get("isSidechain") is True else MAIN)
     kind, message, at = fields.get("type"), fields.get("message"), string(fields, "timestamp")
     if kind == "progress":
@@ -118,7 +135,7 @@ def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str]) 
     if not isinstance(message, dict) or agent_id in elsewhere:
         return
     if kind == "assistant":
-        yield from _read_answer(message, agent_id, at, line)
+        yield from _read_answer(message, agent_id, at, line, wants)
     elif kind == "user":
         content = message.get("content")
         blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -131,10 +148,10 @@ def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str]) 
             yield Prompt(_prompt(fields, text_of(content)), at)
 
 
-def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes) -> Iterator[Happening]:
+def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, wants: Wants) -> Iterator[Happening]:
     usage = message.get("usage")
     if isinstance(usage, dict):
-        tokens = sum(number(usage, name) for name in _USAGE)
+        tokens = sum(number(usage, name) for name in _USAGE) if wants.usage else 0
         yield Usage(agent_id, string(message, "id"), tokens, follows=False)
     content = message.get("content")
     blocks = content if isinstance(content, list) else []

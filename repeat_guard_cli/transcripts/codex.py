@@ -15,6 +15,7 @@ from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.fingerprint import MISSING
 from repeat_guard_cli.payload import Event
 from repeat_guard_cli.transcripts.events import (
+    HEAD,
     MAIN,
     SMALL_LINE,
     Broken,
@@ -27,9 +28,9 @@ from repeat_guard_cli.transcripts.events import (
     Usage,
     Wants,
     holds_inexact,
+    id_at,
     is_cut,
     number,
-    only_id,
     parse,
     string,
     text_of,
@@ -57,7 +58,11 @@ REFUSED = (
     "failed to parse function",
 )
 """How outputs of calls begin that never ran."""
-_MARKERS = (b'_call"', b'_call_output"', b'"user_message"', b'"token_count"')
+_MARKERS = (b'_call"', b'_call_output"', b'"user_message"', b'"token_count"', b'"message"')
+_START = re.compile(
+    rb'\{"timestamp": ?"[^"]*", ?(?:"ordinal": ?\d+, ?)?"type": ?"[a-z_]+", ?"payload": ?\{'
+    rb'(?:"id": ?"[^"]*", ?)?"type": ?"([a-z_]+)"'
+)
 _HEADER = re.compile(r"^(?:Chunk ID|Wall time|Original token count)\b.*\n?", re.MULTILINE)
 _EXIT = re.compile(r"\b(?:exited with code|[Ee]xit code:?|exit status:?) (-?\d+)")
 
@@ -78,17 +83,18 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
     session = Session("", "")
     tokens = _Tokens()
     for line in lines:
-        if b'"token_count"' in line and not wants.usage and not is_cut(line):
+        kind = _kind(line)
+        if kind == "token_count" and not wants.usage and not is_cut(line):
             tokens.skipped = line
             continue
-        if len(line) > SMALL_LINE:
+        if len(line) > SMALL_LINE and session.session_id:
             if is_cut(line):
                 yield Broken()
                 continue
-            if b'_call_output"' in line and (call_id := only_id(line, b'"call_id"')):
+            if kind.endswith("_call_output") and (call_id := _call_id(line)):
                 yield Result(call_id, line)
                 continue
-            if session.session_id and not _may_matter(line):
+            if not _may_matter(kind, line):
                 continue
         fields = parse(line)
         if fields is None:
@@ -108,11 +114,24 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             yield from _read_item(fields, item, wrapped, session.agent_id, at, line)
 
 
-def _may_matter(line: bytes) -> bool:
-    """Tell whether a line may hold a call or a prompt, without parsing it."""
-    if any(marker in line for marker in _MARKERS):
-        return True
-    return b'"message"' in line and b'"response_item"' not in line and b'"event_msg"' not in line
+def _kind(line: bytes) -> str:
+    """Return the type of what a line wraps, without parsing it; `""` where that takes parsing."""
+    match = _START.match(line)
+    return match[1].decode() if match else ""
+
+
+def _may_matter(kind: str, line: bytes) -> bool:
+    """Tell whether a line may hold a call, its output, a prompt or a count of tokens."""
+    if kind:
+        return kind in CALLS or kind.endswith("_call_output") or kind in ("user_message", "token_count")
+    return any(marker in line for marker in _MARKERS)
+
+
+def _call_id(line: bytes) -> str:
+    """Return the id of the call that a line holds the output of, `""` where that takes parsing."""
+    name = b'"call_id"'
+    at = line.find(name, 0, HEAD)
+    return "" if at < 0 or line.find(b'"output"', 0, at) >= 0 else id_at(line, name, at)
 
 
 def _session(fields: dict[str, Any], item: dict[str, Any], wrapped: bool) -> Session | None:

@@ -11,6 +11,8 @@ from repeat_guard_cli.payload import Event
 MAIN = ""
 SMALL_LINE = 1_000
 """Bytes up to which a line is always parsed, so that one that is broken is found; a longer one that is cut off too."""
+HEAD = 1_000
+"""Bytes at the start of a line that tell what most lines are: to search whole lines is what reading costs then."""
 
 
 class Session(NamedTuple):
@@ -128,7 +130,7 @@ def parse(line: bytes) -> Any:
 
 def is_cut(line: bytes) -> bool:
     """Tell whether a line is cut off, without parsing it."""
-    return not (line.startswith((b"{", b" ", b"\t", wire.BOM)) and line.rstrip().endswith(b"}"))
+    return not (line.startswith((b"{", b" ", b"\t", wire.BOM)) and line[-8:].rstrip().endswith(b"}"))
 
 
 def holds_inexact(value: Any) -> bool:
@@ -163,15 +165,12 @@ def number(fields: dict[str, Any], name: str) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def only_id(line: bytes, name: bytes) -> str:
-    """Return the one value that a line holds for a name, without parsing it; `""` where that takes parsing.
+def id_at(line: bytes, name: bytes, at: int) -> str:
+    """Return the value of a name that stands at a place of a line, without parsing it; `""` where that takes parsing.
 
     Args:
         name: with its quotes.
     """
-    at = line.find(name)
-    if at < 0 or line.find(name, at + 1) >= 0:
-        return ""
     start = line.find(b'"', at + len(name))
     end = line.find(b'"', start + 1)
     value = line[start + 1 : end]
