@@ -33,6 +33,7 @@ dt { color: var(--dim) } dd { margin: 0 }
 .label { position: absolute; left: .4rem; font-size: .8rem; color: var(--dim); pointer-events: none }
 .calls .label { top: .2rem } .tokens .label { bottom: .2rem }
 .axis { display: flex; justify-content: space-between; font-size: .8rem; color: var(--dim); gap: .5rem }
+.axis :nth-child(2) { text-align: center } .axis :last-child:not(:first-child) { text-align: right }
 .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .4em }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top }

@@ -21,10 +21,17 @@ def show(document: dict[str, Any], html: str | None) -> None:
         console.print()
         console.print(_tools(summary["tools"]))
         console.print()
+        silencing = [tool for tool in summary["tools"] if tool["exclude"]]
+        if silencing:
+            console.print("to silence a tool that polls (and its real loops too), in the settings:")
+        for tool in silencing:
+            console.print(Text(f"{clean(tool['exclude'])}  # {clean(tool['tool_name'])}"), soft_wrap=True)
+        if silencing:
+            console.print()
     for note in notes(document):
-        console.print(Text(f"- {clean(note)}"))
+        console.print(Text(f"- {clean(note)}"), soft_wrap=True)
     if html is not None:
-        console.print(Text(f"- the page is in {clean(html)}"))
+        console.print(Text(f"- The page is in {clean(html)}"), soft_wrap=True)
 
 
 def _figures(summary: dict[str, Any]) -> Table:
@@ -55,7 +62,7 @@ def figures(summary: dict[str, Any]) -> list[tuple[str, str]]:
             + (f": {kinds(summary)}" if summary["runs"] else ""),
         ),
         ("reminders", f"{summary['reminders']:,} would have come, at {thresholds} in a row"),
-        ("tokens after the first", f"{summary['tokens_after_first_threshold']:,}, cached ones included"),
+        ("tokens", f"{summary['tokens_after_first_threshold']:,} spent after a first threshold, cached ones included"),
     ]
     lines += [(name, ", ".join(settings[name])) for name in ("include", "exclude") if settings[name]]
     if settings["since"]:
@@ -105,17 +112,12 @@ def _worst(runs: list[dict[str, Any]]) -> Table:
 
 def _tools(tools: list[dict[str, Any]]) -> Table:
     table = Table(title="by tool", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("tool", overflow="ellipsis", no_wrap=True, max_width=30)
-    for name in ("runs", "polling"):
+    table.add_column("tool", overflow="ellipsis", no_wrap=True, max_width=40)
+    for name in ("runs", "longest", "loops", "polling", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("what would silence it, in the settings", overflow="fold")
     for tool in tools:
-        table.add_row(
-            Text(clean(tool["tool_name"])),
-            f"{tool['runs']:,}",
-            f"{tool['polling']:,}",
-            Text(clean(tool["exclude"] or "")),
-        )
+        figures = ("runs", "longest_run", "loops", "polling", "tokens_after_first_threshold")
+        table.add_row(Text(clean(tool["tool_name"])), *(f"{tool[name]:,}" for name in figures))
     return table
 
 
