@@ -5,17 +5,22 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from repeat_guard_cli import settings
+from repeat_guard_cli import guard as guard_rules
+from repeat_guard_cli import model, payload, settings
 from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.people import scan
 from repeat_guard_cli.transcripts import claude_code, codex, events, files
+from tests.conftest import ROOT
 from tests.support import COMMAND, Guard
 from tests.transcripts import Claude, Codex, at, runs
 
@@ -647,3 +652,68 @@ def test_interrupted(guard: Guard) -> None:
             return
         time.sleep(0.1)
     pytest.fail("a process is left")
+
+
+# What holds in general
+
+
+def documented() -> dict[str, set[str]]:
+    """Return the fields that docs/scan-json.md tells, by heading."""
+    fields: dict[str, set[str]] = {}
+    for line in (ROOT / "docs/scan-json.md").read_text().splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        elif line.startswith("| `"):
+            fields.setdefault(heading, set()).add(line.split("`")[1])
+    return fields
+
+
+def test_every_field_is_documented(guard: Guard) -> None:
+    path = looping().write(guard.home / "one.jsonl")
+    document = found(guard, path)
+    session, summary = document["sessions"][0], document["summary"]
+    assert documented() == {
+        "The document": set(document),
+        "A session": set(session),
+        "A stream": set(session["streams"][0]),
+        "A run": set(session["streams"][0]["runs"][0]),
+        "The summary": set(summary),
+        "A tool": set(summary["tools"][0]),
+    }
+    assert set(summary["worst_runs"][0]) == documented()["A run"] | {"path", "session_id", "agent_id"}
+    text = (ROOT / "docs/scan-json.md").read_text()
+    assert all(f"`{name}`" in text for name in summary["settings"])
+
+
+CALLS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [("Bash", {"command": "ls", "description": "a"}), ("Bash", {"command": "ls", "description": "b"})]
+        ),
+        st.sampled_from([("Read", {"a": 1}), ("Read", {"a": 1.0}), ("Read", {"command": ""}), ("Skip", {}), None]),
+    ),
+    max_size=40,
+)
+
+
+@given(CALLS)
+def test_it_counts_as_the_hook_does(calls: list[tuple[str, Any] | None]) -> None:
+    """The same calls and prompts (`None`), once as a transcript and once as the hook's events."""
+    chosen = settings.Settings({"exclude": ["Skip"]})
+    lines, agent = Claude(), model.Agent()
+    reminders = []
+    for number, call in enumerate(calls):
+        if call is None:
+            lines.prompt()
+            agent.chain = None
+            continue
+        lines.answer(lines.use(*call))
+        event = payload.Event("PostToolUse", "s1")
+        event.calls = [payload.Call(*call, f"toolu_{number}")]
+        reminders += [run.threshold for run in guard_rules.record(agent, event, chosen, 1_800_000_000 + number)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = lines.write(Path(folder, "one.jsonl"))
+        one = files.Found(str(path), True, 0, 0.0)
+        transcript = files.read(files.Task(one, "claude-code", chosen, 2, None, frozenset())).transcript
+    streams = transcript.streams if transcript else []
+    assert [count for stream in streams for run in stream.runs for count, _ in run.reminders] == reminders

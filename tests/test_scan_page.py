@@ -67,9 +67,8 @@ class Checked(HTMLParser):
         self.details += tag == "details"
         if tag in ("script", "img", "link", "iframe", "object"):
             self.suspect.append(tag)
-        self.suspect += [
-            item for item in attrs if item[0].startswith("on") or item[0] == "src" or "//" in (item[1] or "")
-        ]
+        self.suspect += [(name, value) for name, value in attrs if name.startswith("on") or name in ("src", "srcset")]
+        self.suspect += [value for name, value in attrs if name == "href" and not (value or "").startswith("#run-")]
         if tag != "meta":
             self.open.append(tag)
 
