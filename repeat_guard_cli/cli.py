@@ -147,6 +147,47 @@ def _doctor(
     return doctor.doctor(agent, as_json=json)
 
 
+@app.command("scan", rich_help_panel=FOR_PEOPLE)
+def _scan(
+    paths_to_read: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Transcripts, or folders of them; by default the agents' own."),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only transcripts of claude-code or codex.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only calls of the last so many hours, days, weeks: 12h, 30d.")
+    ] = None,
+    thresholds: Annotated[str | None, typer.Option(help="What if reminders came at these counts: 3,5,8.")] = None,
+    include: Annotated[str | None, typer.Option(help="What if only these tools counted: Bash,mcp__*.")] = None,
+    exclude: Annotated[str | None, typer.Option(help="What if these tools didn't count.")] = None,
+    min_run: Annotated[int, typer.Option(help="How many identical calls in a row are listed as a run.")] = 3,
+    no_arguments: Annotated[bool, typer.Option("--no-arguments", help="Leave arguments out of every output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, stable for scripts.")] = False,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to open in a browser.")] = None,
+) -> int:
+    """Show where past sessions repeated calls: whether the guard is worth it, and whether it would cry wolf.
+
+    Reads what Claude Code and Codex wrote down of their sessions, by the rules that the hooks run; without the
+    what-if options by the settings in force. Writes nothing but FILE.
+    """
+    from repeat_guard_cli.people import scan
+
+    return scan.scan(
+        scan.Options(
+            paths=paths_to_read or [],
+            agent=agent,
+            since=since,
+            thresholds=thresholds,
+            include=include,
+            exclude=exclude,
+            min_run=min_run,
+            arguments=not no_arguments,
+            as_json=json,
+            html=html,
+        )
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Run a command line.
 
