@@ -165,6 +165,22 @@ def test_the_keys_are_the_hook_s(guard: Guard) -> None:
     assert runs(document) == [(None, "mcp__x", 2), (None, "broken", 2)]
 
 
+@pytest.mark.parametrize("number", [b"1.5", b"36893488147419103232"], ids=["a fraction", "beyond 64 bits"])
+def test_arguments_nested_too_deeply_to_compare_are_calls_of_their_own(number: bytes, guard: Guard) -> None:
+    nested = b"[" * 990 + number + b"]" * 990
+    claude, rollout = Claude(), Codex()
+    for _ in range(3):
+        claude.call("mcp__x", "NESTED", "NESTED")
+        rollout.call("mcp__x", {"a": "NESTED"}, "NESTED")
+    for _ in range(3):
+        claude.call("Read", {"file_path": "/a"}, ["NESTED"])
+    (guard.home / "one.jsonl").write_bytes(claude.data().replace(b'"NESTED"', nested))
+    (guard.home / "two.jsonl").write_bytes(rollout.data().replace(b'\\"NESTED\\"', nested))
+    document = found(guard, guard.home)
+    assert (document["summary"]["calls"], runs(document)) == (9, [(None, "Read", 3)])
+    assert only_run(document)["results"] in ("same", "unknown")  # some versions of Python compare what others cannot
+
+
 # Subagents
 
 

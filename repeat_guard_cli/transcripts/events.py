@@ -135,12 +135,14 @@ def is_cut(line: bytes) -> bool:
 
 def holds_inexact(value: Any) -> bool:
     """Tell whether a parsed value holds a number that orjson may have read inexactly: an integer beyond 64 bits."""
-    if isinstance(value, float):
-        return abs(value) >= 2**53
-    if isinstance(value, dict):
-        return any(holds_inexact(item) for item in value.values())
-    if isinstance(value, list):
-        return any(holds_inexact(item) for item in value)
+    rest = [value]
+    for item in rest:
+        if isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+        elif isinstance(item, float) and abs(item) >= 2**53:
+            return True
     return False
 
 

@@ -5,6 +5,7 @@ Pure: no I/O, no clock, no environment.
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -158,12 +159,19 @@ class _Chain:
         self.known = 0
         self.failures = 0
         self.unclear = 0
-        self.refusals = 0
+        self.compared = 0
         self.contents: set[str] = set()
         self.unseen: dict[str, int] = {}
         self.raw = b""
         """The line with the first call's result, kept until the call repeats."""
         self.ended_by = ""
+
+    def compare(self, content: Any) -> None:
+        """Take a result's content in; one that is nested too deeply to compare stays unknown."""
+        if len(self.contents) < 2:
+            with suppress(RecursionError):
+                self.contents.add(digest(repr(content)))
+                self.compared += 1
 
 
 class _Stream:
@@ -323,8 +331,7 @@ class Analysis:
             chain.known += 1
             chain.failures += outcome.failed is True
             chain.unclear += outcome.failed is None
-            if len(chain.contents) < 2:
-                chain.contents.add(digest(repr(outcome.content)))
+            chain.compare(outcome.content)
             why = self._form.unseen(
                 chain.call.tool_name, chain.version, failed=outcome.failed is True, refused=outcome.refused
             )
@@ -382,7 +389,7 @@ class Analysis:
 
     def _run(self, chain: _Chain) -> Run:
         call = chain.call
-        results = "changed" if len(chain.contents) > 1 else "same" if chain.known > 1 else "unknown"
+        results = "changed" if len(chain.contents) > 1 else "same" if chain.compared > 1 else "unknown"
         never = self._form.unseen(call.tool_name, chain.version, failed=False, refused=False)
         if never:
             chain.unseen = {never: chain.count}
