@@ -706,7 +706,12 @@ CALLS = st.lists(
         st.sampled_from(
             [("Bash", {"command": "ls", "description": "a"}), ("Bash", {"command": "ls", "description": "b"})]
         ),
-        st.sampled_from([("Read", {"a": 1}), ("Read", {"a": 1.0}), ("Read", {"command": ""}), ("Skip", {}), None]),
+        st.sampled_from([("Read", {"command": ""}), ("Bash", {"command": ""}), ("Skip", {}), None]),
+        # What one comparison of values takes for equal and another doesn't.
+        st.sampled_from(
+            [("Read", {"a": [value]}) for value in (1, 1.0, True, False, 0, -0.0, "1", None, 2**53, 2.0**53)]
+        ),
+        st.sampled_from([("Read", {"a": 1, "b": {"c": 1}}), ("Read", {"b": {"c": 1.0}, "a": 1}), ("Read", [])]),
     ),
     max_size=40,
 )

@@ -6,7 +6,7 @@ file (2.1.12 to 2.1.50) that repeat what stands in those files.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from repeat_guard_cli import wire
@@ -30,7 +30,6 @@ from repeat_guard_cli.transcripts.events import (
     Usage,
     Wants,
     holds_inexact,
-    id_at,
     is_cut,
     number,
     parse,
@@ -62,6 +61,7 @@ REFUSED = (
     "[Request interrupted",
 )
 """How results of calls begin that never ran."""
+_CALL_ID = re.compile(rb'"tool_use_id" ?: ?"([\x20\x21\x23-\x5b\x5d-\x7e]*)"')
 _VOLATILE = re.compile(r"<(system-reminder|timestamp)>.*?</\1>", re.DOTALL)
 _USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
@@ -81,78 +81,88 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
         wants: looked at before each line.
         elsewhere: ids of subagents whose own files are read too, so that what this one repeats of them is left out.
     """
-    known = ("", "")
+    session_id = version = ""
     for line in lines:
-        if len(line) > SMALL_LINE and known[0] and known[1]:
-            if is_cut(line):
-                yield Broken()
-                continue
-            head = line[:HEAD]
-            if b'"tool_result"' in head and b'"user"' in head:
-                if call_id := _only_call_id(line):
-                    yield Result(call_id, line)
-                    continue
-            elif not _may_matter(head, line, wants):
+        if len(line) > SMALL_LINE and session_id and version:
+            told = _tell_unparsed(line, wants)
+            if told is not None:
+                yield from told
                 continue
         fields = parse(line)
         if fields is None:
             if line.strip():
                 yield Broken()
             continue
-        found = (known[0] or string(fields, "sessionId"), string(fields, "version") or known[1])
-        if found != known and found[0]:
-            known = found
-            yield Session(*known)
-        yield from _read_line(fields, line, elsewhere, wants)
+        if not session_id or fields.get("version", version) != version:
+            session_id = session_id or string(fields, "sessionId")
+            version = string(fields, "version") or version
+            if session_id:
+                yield Session(session_id, version)
+        if fields.get("type") in ("assistant", "user", "progress"):
+            yield from _read_line(fields, line, elsewhere, wants)
 
 
-def _may_matter(head: bytes, line: bytes, wants: Wants) -> bool:
-    """Tell whether a line may hold a call, a result, a prompt, or a count of tokens that is wanted."""
-    if b'"tool_use"' in line or (wants.usage and b'"usage"' in line):
+def _tell_unparsed(line: bytes, wants: Wants) -> Sequence[Happening] | None:
+    """Tell what a line holds without parsing it; `None` where that takes parsing."""
+    if is_cut(line):
+        return [Broken()]
+    at = line.find(b'"tool_')
+    if at < 0:
+        return None if _may_matter_without_tool(line, wants) else ()
+    if at < HEAD and line[at + 6 : at + 10] in (b"use_", b"resu") and b'"user"' in line[:HEAD]:
+        call_id = _only_call_id(line, at)
+        return [Result(call_id, line)] if call_id else None
+    return None
+
+
+def _may_matter_without_tool(line: bytes, wants: Wants) -> bool:
+    """Tell whether a line without a call or result may hold a prompt, or a count of tokens that is wanted."""
+    if wants.usage and b'"usage"' in line:
         return True
-    if b'"role":"assistant"' in head:
-        return False
-    return b'"user"' in head or b'"user"' in line[-HEAD:] or b'"tool_result"' in line
+    head = line[:HEAD]
+    return b'"role":"assistant"' not in head and (b'"user"' in head or b'"user"' in line[-HEAD:])
 
 
-def _only_call_id(line: bytes) -> str:
+def _only_call_id(line: bytes, at: int) -> str:
     """Return the id of the one call that a line holds the result of, `""` where that takes parsing."""
-    name = b'"tool_use_id"'
-    at = line.find(name)
-    return "" if at < 0 or line.find(name, at + 1) >= 0 else id_at(line, name, at)
+    at = line.find(b'"tool_use_id"', at)
+    found = _CALL_ID.match(line, at) if at >= 0 else None
+    return found[1].decode() if found and line.find(b'"tool_use_id"', found.end()) < 0 else ""
 
 
-def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str], wants: Wants) -> Iterator[Happening]:
+def _read_line(fields: dict[str, Any], line: bytes, elsewhere: Collection[str], wants: Wants) -> list[Happening]:
     agent_id = string(fields, "agentId") or (SIDECHAIN if fields.get("isSidechain") is True else MAIN)
     kind, message, at = fields.get("type"), fields.get("message"), string(fields, "timestamp")
     if kind == "progress":
         data = fields.get("data")
         inner = data.get("message") if isinstance(data, dict) and data.get("type") == "agent_progress" else None
         if not isinstance(data, dict) or not isinstance(inner, dict):
-            return
+            return []
         agent_id = string(data, "agentId") or SIDECHAIN
         kind, message = inner.get("type"), inner.get("message")
     if not isinstance(message, dict) or agent_id in elsewhere:
-        return
+        return []
     if kind == "assistant":
-        yield from _read_answer(message, agent_id, at, line, wants)
-    elif kind == "user":
+        return _read_answer(message, agent_id, at, line, wants)
+    if kind == "user":
         content = message.get("content")
         blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         results = [string(block, "tool_use_id") for block in blocks if block.get("type") == "tool_result"]
         if results:
-            yield from (Result(call_id, line) for call_id in results)
-        elif agent_id == SIDECHAIN and fields.get("parentUuid") is None:
-            yield Branch(agent_id)
-        elif agent_id == MAIN and _is_prompt(fields, text_of(content)):
-            yield Prompt(_prompt(fields, text_of(content)), at)
+            return [Result(call_id, line) for call_id in results]
+        if agent_id == SIDECHAIN and fields.get("parentUuid") is None:
+            return [Branch(agent_id)]
+        if agent_id == MAIN and _is_prompt(fields, text_of(content)):
+            return [Prompt(_prompt(fields, text_of(content)), at)]
+    return []
 
 
-def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, wants: Wants) -> Iterator[Happening]:
+def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, wants: Wants) -> list[Happening]:
+    happenings: list[Happening] = []
     usage = message.get("usage")
     if isinstance(usage, dict):
         tokens = sum(number(usage, name) for name in _USAGE) if wants.usage else 0
-        yield Usage(agent_id, string(message, "id"), tokens, follows=False)
+        happenings.append(Usage(agent_id, string(message, "id"), tokens, follows=False))
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     exact: list[Any] = []
@@ -164,7 +174,8 @@ def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, w
             exact = exact or _exact_blocks(line)
             if place < len(exact) and isinstance(exact[place], dict):
                 arguments = exact[place].get("input", MISSING)
-        yield Call(agent_id, string(block, "id"), string(block, "name"), arguments, at)
+        happenings.append(Call(agent_id, string(block, "id"), string(block, "name"), arguments, at))
+    return happenings
 
 
 def _exact_blocks(line: bytes) -> list[Any]:

@@ -5,7 +5,7 @@ are read from items alone.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -28,7 +28,6 @@ from repeat_guard_cli.transcripts.events import (
     Usage,
     Wants,
     holds_inexact,
-    id_at,
     is_cut,
     number,
     parse,
@@ -58,11 +57,14 @@ REFUSED = (
     "failed to parse function",
 )
 """How outputs of calls begin that never ran."""
+_WANTED = {name.encode() for name in (*CALLS, "user_message", "token_count")}
+"""The types of items that tell anything, besides outputs."""
 _MARKERS = (b'_call"', b'_call_output"', b'"user_message"', b'"token_count"', b'"message"')
 _START = re.compile(
     rb'\{"timestamp": ?"[^"]*", ?(?:"ordinal": ?\d+, ?)?"type": ?"[a-z_]+", ?"payload": ?\{'
     rb'(?:"id": ?"[^"]*", ?)?"type": ?"([a-z_]+)"'
 )
+_CALL_ID = re.compile(rb'"call_id" ?: ?"([\x20\x21\x23-\x5b\x5d-\x7e]*)"')
 _HEADER = re.compile(r"^(?:Chunk ID|Wall time|Original token count)\b.*\n?", re.MULTILINE)
 _EXIT = re.compile(r"\b(?:exited with code|[Ee]xit code:?|exit status:?) (-?\d+)")
 
@@ -83,18 +85,10 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
     session = Session("", "")
     tokens = _Tokens()
     for line in lines:
-        kind = _kind(line)
-        if kind == "token_count" and not wants.usage and not is_cut(line):
-            tokens.skipped = line
-            continue
-        if len(line) > SMALL_LINE and session.session_id:
-            if is_cut(line):
-                yield Broken()
-                continue
-            if kind.endswith("_call_output") and (call_id := _call_id(line)):
-                yield Result(call_id, line)
-                continue
-            if not _may_matter(kind, line):
+        if session.session_id:
+            told = _tell_unparsed(line, wants, tokens)
+            if told is not None:
+                yield from told
                 continue
         fields = parse(line)
         if fields is None:
@@ -114,24 +108,29 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             yield from _read_item(fields, item, wrapped, session.agent_id, at, line)
 
 
-def _kind(line: bytes) -> str:
-    """Return the type of what a line wraps, without parsing it; `""` where that takes parsing."""
-    match = _START.match(line)
-    return match[1].decode() if match else ""
-
-
-def _may_matter(kind: str, line: bytes) -> bool:
-    """Tell whether a line may hold a call, its output, a prompt or a count of tokens."""
-    if kind:
-        return kind in CALLS or kind.endswith("_call_output") or kind in ("user_message", "token_count")
-    return any(marker in line for marker in _MARKERS)
+def _tell_unparsed(line: bytes, wants: Wants, tokens: "_Tokens") -> Sequence[Happening] | None:
+    """Tell what a line holds without parsing it; `None` where that takes parsing."""
+    start = _START.match(line)
+    if start and not is_cut(line):
+        kind = start[1]
+        if kind == b"token_count" and not wants.usage:
+            tokens.skipped = line
+            return ()
+        if kind.endswith(b"_call_output"):
+            call_id = _call_id(line)
+            return [Result(call_id, line)] if call_id else None
+        return None if kind in _WANTED else ()
+    if len(line) <= SMALL_LINE:
+        return None
+    if is_cut(line):
+        return [Broken()]
+    return None if any(marker in line for marker in _MARKERS) else ()
 
 
 def _call_id(line: bytes) -> str:
     """Return the id of the call that a line holds the output of, `""` where that takes parsing."""
-    name = b'"call_id"'
-    at = line.find(name, 0, HEAD)
-    return "" if at < 0 or line.find(b'"output"', 0, at) >= 0 else id_at(line, name, at)
+    found = _CALL_ID.search(line, 0, HEAD)
+    return "" if not found or line.find(b'"output"', 0, found.start()) >= 0 else found[1].decode()
 
 
 def _session(fields: dict[str, Any], item: dict[str, Any], wrapped: bool) -> Session | None:

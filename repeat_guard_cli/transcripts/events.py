@@ -1,5 +1,6 @@
 """What a transcript tells, in the order in which it stands there. Pure: no I/O, no clock, no environment."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
@@ -9,10 +10,12 @@ from repeat_guard_cli.errors import GuardError
 from repeat_guard_cli.payload import Event
 
 MAIN = ""
-SMALL_LINE = 1_000
+SMALL_LINE = 256
 """Bytes up to which a line is always parsed, so that one that is broken is found; a longer one that is cut off too."""
 HEAD = 1_000
 """Bytes at the start of a line that tell what most lines are: to search whole lines is what reading costs then."""
+_EXACT = frozenset({str, int, bool, type(None)})
+"""The types of parsed values that are what the transcript says."""
 
 
 class Session(NamedTuple):
@@ -130,19 +133,24 @@ def parse(line: bytes) -> Any:
 
 def is_cut(line: bytes) -> bool:
     """Tell whether a line is cut off, without parsing it."""
+    if line[:1] == b"{" and line[-2:] == b"}\n":
+        return False
     return not (line.startswith((b"{", b" ", b"\t", wire.BOM)) and line[-8:].rstrip().endswith(b"}"))
 
 
 def holds_inexact(value: Any) -> bool:
     """Tell whether a parsed value holds a number that orjson may have read inexactly: an integer beyond 64 bits."""
-    rest = [value]
-    for item in rest:
-        if isinstance(item, dict):
-            rest.extend(item.values())
-        elif isinstance(item, list):
-            rest.extend(item)
-        elif isinstance(item, float) and abs(item) >= 2**53:
-            return True
+    rest: list[Iterable[Any]] = [[value]]
+    for items in rest:
+        if _EXACT.issuperset(map(type, items)):  # as almost always, and quicker than to look at each
+            continue
+        for item in items:
+            if isinstance(item, dict):
+                rest.append(item.values())
+            elif isinstance(item, list):
+                rest.append(item)
+            elif isinstance(item, float) and abs(item) >= 2**53:
+                return True
     return False
 
 
@@ -165,17 +173,3 @@ def number(fields: dict[str, Any], name: str) -> int:
     """Return a field that is a whole number from 0, 0 where it isn't."""
     value = fields.get(name)
     return value if type(value) is int and value > 0 else 0
-
-
-def id_at(line: bytes, name: bytes, at: int) -> str:
-    """Return the value of a name that stands at a place of a line, without parsing it; `""` where that takes parsing.
-
-    Args:
-        name: with its quotes.
-    """
-    start = line.find(b'"', at + len(name))
-    end = line.find(b'"', start + 1)
-    value = line[start + 1 : end]
-    if start < 0 or end < 0 or b"\\" in value or line[at + len(name) : start].strip() != b":":
-        return ""
-    return value.decode(errors="replace")

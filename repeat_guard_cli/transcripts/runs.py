@@ -4,15 +4,16 @@ Pure: no I/O, no clock, no environment.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+import orjson
+
 from repeat_guard_cli import guard, prompts
 from repeat_guard_cli.errors import GuardError
-from repeat_guard_cli.fingerprint import call_key, digest
+from repeat_guard_cli.fingerprint import call_key, without_labels
 from repeat_guard_cli.model import Agent
 from repeat_guard_cli.settings import Settings
 from repeat_guard_cli.transcripts import events
@@ -27,6 +28,8 @@ MAX_HELD_BYTES = 32 << 20
 _REDACTED = re.compile(
     r"redacted|\*{3,}|^[xX]{4,}$|[\[<{](?:removed|masked|hidden|omitted|path|file|command|secret)[\]>}]", re.IGNORECASE
 )
+Labels = Sequence[tuple[str, str]]
+"""Pairs of a tool-name pattern and the name of an argument that only labels a call."""
 _TELLING = ("command", "cmd", "file_path", "path", "notebook_path")
 """The arguments that tell most calls apart."""
 
@@ -148,9 +151,10 @@ def seconds(at: str) -> float | None:
 class _Chain:
     """A run that is going on."""
 
-    def __init__(self, call: events.Call, key: str, version: str) -> None:
+    def __init__(self, call: events.Call, key: str | None, version: str) -> None:
         self.call = call
         self.key = key
+        """The first call's, `None` as long as nobody needed it."""
         self.version = version
         self.count = 0
         self.last_at = ""
@@ -160,7 +164,7 @@ class _Chain:
         self.failures = 0
         self.unclear = 0
         self.compared = 0
-        self.contents: set[str] = set()
+        self.contents: set[int] = set()
         self.unseen: dict[str, int] = {}
         self.raw = b""
         """The line with the first call's result, kept until the call repeats."""
@@ -168,10 +172,9 @@ class _Chain:
 
     def compare(self, content: Any) -> None:
         """Take a result's content in; one that is nested too deeply to compare stays unknown."""
-        if len(self.contents) < 2:
-            with suppress(RecursionError):
-                self.contents.add(digest(repr(content)))
-                self.compared += 1
+        if len(self.contents) < 2 and (written := _written(content)):
+            self.contents.add(hash(written))
+            self.compared += 1
 
 
 class _Stream:
@@ -250,11 +253,7 @@ class Analysis:
             at = seconds(call.at or self._last_at)
             if (self._written if at is None else at) < self._since:
                 return
-        try:
-            key = call_key(call.tool_name, call.arguments, self._settings.labels)
-        except GuardError:  # nested too deeply to compare: as for the hook
-            key = ""
-        if call.call_id and self._is_known(hash((call.call_id, key))):
+        if call.call_id and self._is_known(hash((call.call_id, call.tool_name, _written(call.arguments)))):
             return
         self._first_at = self._first_at or call.at
         stream = self._streams.setdefault(call.agent_id, _Stream())
@@ -264,7 +263,7 @@ class Analysis:
             return
         stream.tracked += 1
         chain = stream.chain
-        count = guard.next_count(chain.key, chain.count, key) if chain else 1
+        count, key = self._next_count(chain, call)
         first = self._settings.thresholds[0]
         if chain is None or count == 1:
             self._end(call.agent_id, "call")
@@ -285,7 +284,21 @@ class Analysis:
         if stream.since_usage is None:
             stream.since_usage = (chain, count > first)
         self._await(call.call_id, chain)
-        self._look_for_usage()
+        if count >= first or self.wants.usage:
+            self._look_for_usage()
+
+    def _next_count(self, chain: _Chain | None, call: events.Call) -> tuple[int, str | None]:
+        """Count a call after those before it, and return its key if it took one to tell.
+
+        A key costs more than all the rest that a call takes, and most calls differ from the one before.
+        """
+        labels = self._settings.labels
+        if chain is None or not may_be_same(chain.call, call, labels):
+            return 1, None
+        if chain.key is None:
+            chain.key = _key(chain.call, labels)
+        key = _key(call, labels)
+        return guard.next_count(chain.key, chain.count, key), key
 
     def _await(self, call_id: str, chain: _Chain) -> None:
         if not call_id:
@@ -381,7 +394,8 @@ class Analysis:
             stream.runs.append(chain)
         if chain.count == 1:
             self._waiting.pop(chain.call.call_id, None)
-        self._look_for_usage()
+        if self.wants.usage:
+            self._look_for_usage()
 
     def _report(self, agent_id: str, stream: _Stream) -> Stream:
         runs = [self._run(chain) for chain in stream.runs]
@@ -410,6 +424,40 @@ class Analysis:
             "; ".join(chain.unseen),
             bool(_looks_redacted(call.arguments)),
         )
+
+
+def may_be_same(one: events.Call, other: events.Call, labels: Labels) -> bool:
+    """Tell whether the keys of two calls may be equal; where this says no, they are not.
+
+    Python's own comparison is quick, and coarser than that of keys: to it, `1` and `true` are equal too.
+    """
+    if one.tool_name != other.tool_name:
+        return False
+    try:
+        return bool(
+            without_labels(one.tool_name, one.arguments, labels)
+            == without_labels(other.tool_name, other.arguments, labels)
+        )
+    except RecursionError:
+        return True
+
+
+def _key(call: events.Call, labels: Labels) -> str:
+    try:
+        return call_key(call.tool_name, call.arguments, labels)
+    except GuardError:  # nested too deeply to compare: as for the hook
+        return ""
+
+
+def _written(value: Any) -> bytes | str:
+    """Write a value so that what is written differs where values do; what is nested too deeply is all the same."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits, lone surrogates, deep nesting
+        try:
+            return repr(value)
+        except RecursionError:
+            return ""
 
 
 def _looks_redacted(arguments: Any) -> int:
