@@ -90,22 +90,20 @@ def _worst(runs: list[dict[str, Any]]) -> Table:
         title="the worst runs", title_justify="left", title_style="bold", box=None, pad_edge=False, expand=True
     )
     table.add_column("calls", justify="right", no_wrap=True)
-    table.add_column("tool", overflow="ellipsis", no_wrap=True, max_width=20)
     table.add_column("results", no_wrap=True)
     table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("when", no_wrap=True)
-    table.add_column("session", overflow="ellipsis", no_wrap=True, max_width=12)
-    table.add_column("arguments", overflow="ellipsis", no_wrap=True, ratio=1, min_width=9)
+    table.add_column("when, session", overflow="ellipsis", no_wrap=True, max_width=16)
+    table.add_column("tool, arguments", overflow="ellipsis", no_wrap=True, ratio=1)
     for run in runs:
         results = "all failed" if run["all_failed"] else run["results"]
+        when = (run["first_at"] or "")[:16].replace("T", " ")
+        session = clean(run["session_id"] or os.path.basename(run["path"]))
         table.add_row(
             f"{run['count']:,}",
-            Text(clean(run["tool_name"])),
             Text(results, "red" if run["kind"] == "loop" else ""),
             f"{run['tokens_after_first_threshold']:,}",
-            (run["first_at"] or "")[:16].replace("T", " "),
-            Text(clean(run["session_id"] or os.path.basename(run["path"]))),
-            Text(clean(run["arguments_preview"] or "")),
+            Text.assemble(when, "\n", (session, "dim")),
+            Text.assemble(clean(run["tool_name"]), "\n", (clean(run["arguments_preview"] or ""), "dim")),
         )
     return table
 
