@@ -97,6 +97,15 @@ def test_a_message_costs_once(guard: Guard) -> None:
     assert not run["all_failed"]
 
 
+def test_messages_that_a_gateway_gives_one_id_are_messages_of_their_own(guard: Guard) -> None:
+    """Their lines are told apart by the tokens that went in, which are the same on every line of a message."""
+    lines = Claude()
+    for number in range(5):
+        lines.answer({"type": "text", "text": "Again."}, lines.use("Read", {}), message="msg_1", tokens=100 + number)
+    document = found(guard, lines.write(guard.home / "one.jsonl"))
+    assert only_run(document)["tokens_after_first_threshold"] == 103 + 104
+
+
 NOTIFICATION = "<task-notification>\n<status>done</status>\n</task-notification>"
 
 

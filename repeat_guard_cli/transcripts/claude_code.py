@@ -6,7 +6,7 @@ file (2.1.12 to 2.1.50) that repeat what stands in those files.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from repeat_guard_cli import wire
@@ -63,7 +63,8 @@ REFUSED = (
 """How results of calls begin that never ran."""
 _CALL_ID = re.compile(rb'"tool_use_id" ?: ?"([\x20\x21\x23-\x5b\x5d-\x7e]*)"')
 _VOLATILE = re.compile(r"<(system-reminder|timestamp)>.*?</\1>", re.DOTALL)
-_USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_USAGE = (*_INPUT, "output_tokens")
 
 
 def recognises(line: dict[str, Any]) -> bool:
@@ -162,7 +163,7 @@ def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, w
     usage = message.get("usage")
     if isinstance(usage, dict):
         tokens = sum(number(usage, name) for name in _USAGE) if wants.usage else 0
-        happenings.append(Usage(agent_id, string(message, "id"), tokens, follows=False))
+        happenings.append(Usage(agent_id, _message(message, usage), tokens, follows=False))
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     exact: list[Any] = []
@@ -176,6 +177,12 @@ def _read_answer(message: dict[str, Any], agent_id: str, at: str, line: bytes, w
                 arguments = exact[place].get("input", MISSING)
         happenings.append(Call(agent_id, string(block, "id"), string(block, "name"), arguments, at))
     return happenings
+
+
+def _message(message: dict[str, Any], usage: dict[str, Any]) -> Hashable | None:
+    """Return what is equal on every line of a message; some gateways give all of a session's messages one id."""
+    message_id = string(message, "id")
+    return (message_id, *(number(usage, name) for name in _INPUT)) if message_id else None
 
 
 def _exact_blocks(line: bytes) -> list[Any]:

@@ -103,7 +103,7 @@ def read(lines: Iterable[bytes], wants: Wants, elsewhere: Collection[str] = ()) 
             session = found
             yield session
         elif item.get("type") == "token_count" and fields.get("type") == "event_msg":
-            yield Usage(session.agent_id, "", tokens.of(item), follows=True)
+            yield Usage(session.agent_id, None, tokens.of(item), follows=True)
         else:
             yield from _read_item(fields, item, wrapped, session.agent_id, at, line)
 

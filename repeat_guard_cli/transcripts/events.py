@@ -1,6 +1,6 @@
 """What a transcript tells, in the order in which it stands there. Pure: no I/O, no clock, no environment."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import orjson
@@ -83,12 +83,12 @@ class Usage(NamedTuple):
     """Tokens that a message of the model cost, input and output, cached ones included.
 
     Attributes:
-        message_id: equal for reports of one message; `""` where each report is one of its own.
+        message: equal for reports of one message; `None` where each report is one of its own.
         follows: whether it comes after the message's calls (Codex), and not before them (Claude Code).
     """
 
     agent_id: str
-    message_id: str
+    message: Hashable | None
     tokens: int
     follows: bool
 

@@ -4,7 +4,7 @@ Pure: no I/O, no clock, no environment.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -183,7 +183,7 @@ class _Stream:
         self.runs: list[_Chain] = []
         self.calls = self.tracked = self.repeats = self.tokens = self.reminders = 0
         self.pending = 0
-        self.messages: dict[str, bool] = {}
+        self.messages: dict[Hashable, None] = {}
         self.since_usage: tuple[_Chain, bool] | None = None
 
 
@@ -355,9 +355,9 @@ class Analysis:
         stream = self._streams.get(usage.agent_id)
         if stream is None:
             return
-        if usage.message_id:
-            known = usage.message_id in stream.messages
-            stream.messages[usage.message_id] = True
+        if usage.message is not None:
+            known = usage.message in stream.messages
+            stream.messages[usage.message] = None
             if len(stream.messages) > 64:
                 del stream.messages[next(iter(stream.messages))]
             if known:
