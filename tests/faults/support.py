@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ AT_ONCE = 200 if LONG else 60
 KILLS = 1_000 if LONG else 45
 EXAMPLES = 10_000 if LONG else 250
 THROUGH_THE_PROCESS = 1_000 if LONG else 40
+FUZZED = 500_000
 EVERY_LENGTH = LONG
 
+Figure = Callable[[str], None]
+"""Notes what was seen; see `conftest.figure`."""
 COMMANDS = ("post-tool-use", "user-prompt-submit", "session-end")
 
 

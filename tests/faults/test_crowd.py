@@ -4,15 +4,12 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from repeat_guard_cli.store import make_private_dir
-from tests.faults.support import AT_ONCE, call, count, finish, judge, payload_of, start
+from tests.faults.support import AT_ONCE, Figure, call, count, finish, judge, payload_of, start
 from tests.support import SESSION, Guard, Result
-
-Figure = Callable[[str], None]
 
 
 def all_at_once(guard: Guard, events: list[bytes], *commands: str) -> tuple[list[Result], float]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import stat
 import subprocess
@@ -165,8 +166,10 @@ EVIL = "import os; os.write(2, __name__.encode() + b' is hostile\\n'); os._exit(
 
 
 def preloaded() -> set[str]:
-    """Return what the interpreter and its site packages load before the program's first line."""
-    done = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, check=True)
+    """Return what interpreter, site packages and the installer's script load before the program's first line."""
+    imported = re.findall(r"^import (\w+)$", Path(COMMAND).read_text(), re.MULTILINE)
+    code = "".join(f"import {name}; " for name in imported) + "import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     return set(done.stdout.decode().split())
 
 

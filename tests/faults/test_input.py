@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from repeat_guard_cli import hook
 from repeat_guard_cli.errors import GuardError
-from tests.faults.support import COMMANDS, EXAMPLES, THROUGH_THE_PROCESS, judge, payload_of
+from tests.conftest import ROOT
+from tests.faults.support import COMMANDS, EXAMPLES, FUZZED, LONG, THROUGH_THE_PROCESS, Figure, judge, payload_of
 from tests.support import Guard, tool_payload
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=30) | st.sampled_from(
@@ -194,6 +196,17 @@ def test_hostile_input_through_the_process(data: bytes, guard: Guard) -> None:
 def test_any_input_through_the_process(command: str, data: bytes, guard: Guard) -> None:
     judge(guard.hook(command, data))
     assert os.listdir(guard.home) in ([], ["state"])
+
+
+@pytest.mark.skipif(not LONG, reason="takes a minute: for the long form")
+def test_a_fuzzer_that_follows_the_coverage(figure: Figure) -> None:
+    pytest.importorskip("atheris", reason="pip install atheris")
+    command = [sys.executable, "-m", "tests.faults.fuzz", str(FUZZED)]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=3_600, check=False)
+    said = done.stderr.decode(errors="replace")
+    assert done.returncode == 0, said[-3_000:]
+    assert f"Done {FUZZED}" in said
+    figure(f"{FUZZED:,} inputs of a fuzzer that follows the coverage")
 
 
 @pytest.mark.parametrize("depth", [50, 300, 900, 990, 1_000, 1_100, 3_000, 9_900, 10_100, 50_000, 1_000_000])
