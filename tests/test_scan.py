@@ -342,7 +342,7 @@ def test_broken_and_unknown_lines(guard: Guard) -> None:
     document = found(guard, path, "--min-run", "2")
     assert document["summary"]["broken_lines"] == 4
     assert runs(document)[0] == (None, "Bash", 2)
-    assert "4 broken lines were left out" in guard.run("scan", str(path)).out
+    assert "Left out: 4 broken lines." in guard.run("scan", str(path)).out
 
 
 @pytest.mark.parametrize("small", [0, 10**9])
@@ -456,7 +456,7 @@ def test_since(guard: Guard) -> None:
     for period, sessions in (("12h", {"new"}), ("30d", {"new"}), ("9999w", {"new", "old", "older"})):
         document = found(guard, guard.home / "t", "--since", period)
         assert {session["session_id"] for session in document["sessions"]} == sessions
-    assert "no tool calls" in guard.run("scan", "--since", "1h", str(untouched)).out
+    assert "no session of that time" in guard.run("scan", "--since", "1h", str(untouched)).out
 
 
 def test_arguments_are_cut_or_left_out(guard: Guard) -> None:
@@ -584,17 +584,23 @@ def test_untrusted_text_is_made_printable(guard: Guard) -> None:
         (["--agent", "codex", "notes.txt"], "notes.txt is no transcript of Codex"),
         (["empty"], "no transcripts of Claude Code or Codex could be read in empty"),
         ([], "there is no "),
-        (["--html", "no/such/page.html", "good.jsonl"], "can't write no/such/page.html"),
+        (["--html", "no/such/page.html", "good.jsonl"], "can't write no/such/page.html: No such file"),
+        (["--html", "empty", "good.jsonl"], "can't write empty: Is a directory"),
+        (["--html", "good.jsonl", "good.jsonl"], "good.jsonl: that is a transcript"),
+        (["--html", "./empty/../good.jsonl", "."], "good.jsonl: that is a transcript"),
     ],
 )
 def test_clear_errors(arguments: list[str], said: str, guard: Guard) -> None:
     (guard.home / "empty").mkdir()
     (guard.home / "notes.txt").write_text("{}\nhello\n")
-    looping().write(guard.home / "good.jsonl")
+    good = looping().write(guard.home / "good.jsonl").read_bytes()
+    before = guard.files()
     result = guard.run("scan", *arguments)
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert result.err.startswith("repeat-guard: ")
     assert said in result.err
+    assert guard.files() == before
+    assert (guard.home / "good.jsonl").read_bytes() == good
 
 
 def test_what_can_be_read_is_read(guard: Guard) -> None:

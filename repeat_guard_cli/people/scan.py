@@ -1,5 +1,6 @@
 """`repeat-guard scan`: what really happened in past sessions, by the rules that the hook runs."""
 
+import errno
 import multiprocessing
 import os
 import re
@@ -57,6 +58,8 @@ def scan(options: Options) -> int:
     question = scan_document.Question(_settings(options), options.min_run, since, options.arguments)
 
     found, problems = files.find(options.paths or _default_folders(options.agent))
+    if options.html is not None:
+        _check_place(options.html, found)
     of = files.elsewhere(found)
     tasks = [
         files.Task(one, options.agent or "", question.settings, options.min_run, since, of(one.path))
@@ -198,6 +201,25 @@ def _progress(total: int) -> Iterator[Callable[[int], None] | None]:
             progress.update(bar, advance=read)
 
         yield advance
+
+
+def _check_place(path: str, found: list[files.Found]) -> None:
+    """Refuse a place for the page before the work is done rather than after it.
+
+    Raises:
+        GuardError: a page can't be written there, or it would take a transcript's place.
+    """
+    if os.path.realpath(path) in {os.path.realpath(one.path) for one in found}:
+        raise GuardError(f"--html {path}: that is a transcript; name a file for the page")
+    if os.path.isdir(path):
+        problem = errno.EISDIR
+    elif not os.path.isdir(os.path.dirname(path) or "."):
+        problem = errno.ENOENT
+    elif not os.access(path if os.path.exists(path) else os.path.dirname(path) or ".", os.W_OK):
+        problem = errno.EACCES
+    else:
+        return
+    raise GuardError(f"can't write {path}: {os.strerror(problem)}")
 
 
 def _write(path: str, page: str) -> None:

@@ -123,7 +123,9 @@ def notes(document: dict[str, Any]) -> list[str]:
     """Return what a person should know about the figures, a sentence each."""
     summary = document["summary"]
     found = []
-    if not summary["calls"]:
+    if not summary["sessions"]:
+        found.append("There is no session of that time.")
+    elif not summary["calls"]:
         found.append("These sessions hold no tool calls.")
     elif not summary["runs"]:
         found.append(
@@ -147,7 +149,11 @@ def notes(document: dict[str, Any]) -> list[str]:
             "different calls may look the same here, so don't trust the runs."
         )
     if summary["broken_lines"]:
-        found.append(f"{summary['broken_lines']:,} broken lines were left out.")
+        found.append(f"Left out: {_several(summary['broken_lines'], 'broken line')}.")
     if summary["unreadable"]:
-        found.append(f"{len(summary['unreadable']):,} paths could not be read.")
+        found.append(f"Not read: {_several(len(summary['unreadable']), 'path')}.")
     return [" ".join(note.split()) for note in found]
+
+
+def _several(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
