@@ -1,3 +1,4 @@
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ sys.path.sort(key=lambda path: Path(path or ".").resolve() == ROOT)
 
 import repeat_guard_cli  # noqa: E402, F401
 from tests.support import Guard  # noqa: E402
+
+# What a shell starts in the background ignores interrupts, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,7 @@ import pytest
 from tests.faults.support import KILLS, LONG, Figure, below, call, count, counts_again, finish, judge, payload_of, start
 from tests.support import COMMAND, SESSION, Guard
 
-SWALLOWED = (
-    b"Failed checking if argv[0] is an import path entry",
-    b"Exception ignored in: <function _get_module_lock",
-)
+SWALLOWED = (b"Failed checking if argv[0] is an import path entry", b"Exception ignored in: ")
 """How CPython says that an interrupt came while it looked for the program, or imported it, and that it went on."""
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -32,12 +29,24 @@ def a_settings_file(guard: Guard) -> None:
     os.utime(file, (1_700_000_000, 1_700_000_000))
 
 
+def fed(guard: Guard, number: int) -> "subprocess.Popen[bytes]":
+    """Start a hook that has the longest way to go, without the kept settings, and send it all of its input."""
+    shutil.rmtree(guard.state / "settings", ignore_errors=True)
+    process = start(guard)
+    assert process.stdin
+    process.stdin.write(call(number))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
 def lifetime(guard: Guard) -> float:
-    """Return the median seconds from start to end."""
+    """Return the median seconds from the end of the input to that of the process."""
     seconds = []
     for number in range(9):
+        process = fed(guard, -number - 1)
         begin = time.monotonic()
-        judge(finish(start(guard), call(-number - 1)), 0)
+        judge(finish(process), 0)
         seconds.append(time.monotonic() - begin)
     return statistics.median(seconds)
 
@@ -62,18 +71,18 @@ def no_leftovers(guard: Guard) -> None:
 
 
 def sweep_delays(guard: Guard, deliver: int, kills: int) -> "Counter[str]":
-    """Send a signal at instants spread over the whole life of a process, a little beyond its end."""
+    """Send a signal at instants spread over the whole life of a process, over and over.
+
+    Each sweep goes on until three outlived it: how long a life lasts changes with the load of the machine.
+    """
     guard.call()
-    life, seen = lifetime(guard), Counter[str]()
+    step, seen = lifetime(guard) / min(200, kills // 3), Counter[str]()
+    delay, outlived = 0.0, 0
     for number in range(kills):
-        shutil.rmtree(guard.state / "settings", ignore_errors=True)
         before = count(guard)
-        process = start(guard)
-        assert process.stdin
-        process.stdin.write(call(number))
-        process.stdin.close()
-        process.stdin = None
-        time.sleep(1.3 * life * number / kills)
+        process = fed(guard, number)
+        time.sleep(delay)
+        outlived += process.poll() is not None
         process.send_signal(deliver)
         out, err = process.communicate(timeout=60)
         after = count(guard)
@@ -83,7 +92,8 @@ def sweep_delays(guard: Guard, deliver: int, kills: int) -> "Counter[str]":
             assert (after, out) == (before + 1, b"")
             assert err == b"" or err.startswith(SWALLOWED)
         seen[f"exit {process.returncode}, {'new' if after > before else 'old'} state"] += 1
-        assert not re.search(rb'__main__\.py", line \d+, in main', err), err.decode()
+        delay, outlived = (0.0, 0) if outlived == 3 else (delay + step, outlived)
+        assert not re.search(rb"repeat_guard_cli.*, in (?!<module>)", err), err.decode()
     return seen
 
 
@@ -92,7 +102,8 @@ def test_kills_at_any_time(guard: Guard, figure: Figure) -> None:
     begin = time.monotonic()
     seen = sweep_delays(guard, signal.SIGKILL, KILLS)
     figure(f"{KILLS} kills in {time.monotonic() - begin:.1f} s: {dict(sorted(seen.items()))}")
-    assert any(outcome.startswith("exit -9") for outcome in seen)
+    assert seen["exit -9, old state"]
+    assert seen["exit 0, new state"]
     no_leftovers(guard)
     counts_again(guard)
 
@@ -100,7 +111,10 @@ def test_kills_at_any_time(guard: Guard, figure: Figure) -> None:
 def test_interrupts_at_any_time(guard: Guard, figure: Figure) -> None:
     """Ctrl-C in the agent's terminal reaches its hooks too: from the program's first line on it is ignored."""
     seen = sweep_delays(guard, signal.SIGINT, KILLS // 3)
-    assert set(seen) <= {"exit 0, new state", f"exit {-signal.SIGINT}, old state", "exit 1, old state"}, seen
+    early = {f"exit {-signal.SIGINT}, old state", "exit 1, old state"}
+    assert set(seen) <= {"exit 0, new state", *early}, seen
+    assert seen["exit 0, new state"]
+    assert early & set(seen), "no interrupt came before the program's first line"
     figure(f"{KILLS // 3} interrupts: {dict(sorted(seen.items()))}")
     counts_again(guard)
 
@@ -199,18 +213,12 @@ def test_a_hook_stopped_at_work(guard: Guard) -> None:
     """Stopped anywhere, it holds others up for 2 s at most; continued, it does what it was to do."""
     guard.call()
     life = lifetime(guard)
-    held = 0
     for number in range(12 if LONG else 4):
         before = count(guard)
-        process = start(guard)
-        assert process.stdin
-        process.stdin.write(call(2 * number))
-        process.stdin.close()
-        process.stdin = None
+        process = fed(guard, 2 * number)
         time.sleep(life * (0.5 + number / (24 if LONG else 8)))
         process.send_signal(signal.SIGSTOP)
         other = judge(finish(start(guard), call(2 * number + 1)))
-        held += other.code
         process.send_signal(signal.SIGCONT)
         judge(finish(process))
         assert count(guard) == before + (other.code == 0) + (process.returncode == 0)
