@@ -211,11 +211,12 @@ def _check_place(path: str, found: list[files.Found]) -> None:
     """
     if os.path.realpath(path) in {os.path.realpath(one.path) for one in found}:
         raise GuardError(f"--html {path}: that is a transcript; name a file for the page")
+    folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         problem = errno.EISDIR
-    elif not os.path.isdir(os.path.dirname(path) or "."):
+    elif not os.path.isdir(folder):
         problem = errno.ENOENT
-    elif not os.access(path if os.path.exists(path) else os.path.dirname(path) or ".", os.W_OK):
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
         problem = errno.EACCES
     else:
         return

@@ -145,7 +145,7 @@ def notes(document: dict[str, Any]) -> list[str]:
     found += [f"The live hook would have been blind to {count:,} of these calls: {why}." for why, count in whys.items()]
     if summary["looks_redacted"]:
         found.append(
-            f"The commands or file paths of {summary['redacted_calls']:,} calls look redacted: "
+            f"The commands or file paths of {_several(summary['redacted_calls'], 'call')} look redacted: "
             "different calls may look the same here, so don't trust the runs."
         )
     if summary["broken_lines"]:

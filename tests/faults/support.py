@@ -44,6 +44,14 @@ def start(guard: Guard, command: str = "post-tool-use", **options: Any) -> "subp
     return subprocess.Popen(**{**defaults, **options})
 
 
+def feed(process: "subprocess.Popen[bytes]", data: bytes) -> None:
+    """Send what a host sends and close the pipe, without waiting for the end: `finish` does."""
+    assert process.stdin
+    process.stdin.write(data)
+    process.stdin.close()
+    process.stdin = None
+
+
 def finish(process: "subprocess.Popen[bytes]", data: bytes = b"", seconds: float = 60) -> Result:
     """Send what a host sends and wait for the end."""
     out, err = process.communicate(data, seconds)

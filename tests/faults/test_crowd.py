@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from repeat_guard_cli.store import make_private_dir
-from tests.faults.support import AT_ONCE, Figure, call, count, finish, judge, payload_of, start
+from tests.faults.support import AT_ONCE, Figure, call, count, feed, finish, judge, payload_of, start
 from tests.support import SESSION, Guard, Result
 
 
@@ -18,10 +18,7 @@ def all_at_once(guard: Guard, events: list[bytes], *commands: str) -> tuple[list
     time.sleep(0.3)
     begin = time.monotonic()
     for process, event in zip(processes, events, strict=True):
-        assert process.stdin
-        process.stdin.write(event)
-        process.stdin.close()
-        process.stdin = None
+        feed(process, event)
     results = [finish(process) for process in processes]
     return results, time.monotonic() - begin
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.support import COMMANDS, LONG, call, count, counts_again, finish, judge, payload_of, start
+from tests.faults.support import COMMANDS, LONG, call, count, counts_again, feed, finish, judge, payload_of, start
 from tests.support import COMMAND, Guard, Result, tool_payload
 
 
@@ -275,10 +275,7 @@ def test_a_slow_reader(guard: Guard) -> None:
     """A reply that isn't read for a while is not in anybody's way."""
     two_calls(guard)
     process = start(guard)
-    assert process.stdin
-    process.stdin.write(call(1))
-    process.stdin.close()
-    process.stdin = None
+    feed(process, call(1))
     time.sleep(0.3)
     guard.call()
     assert "3 times" in judge(finish(process)).reminder
